@@ -1,0 +1,166 @@
+#pragma once
+
+#include <rivulet/channel_format.hpp>
+#include <rivulet/clock.hpp>
+#include <rivulet/error.hpp>
+#include <rivulet/export.hpp>
+#include <rivulet/options.hpp>
+#include <rivulet/stream_info.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rivulet {
+
+/// A consumer came or went.
+struct consumer_event {
+    enum class kind : std::uint8_t {
+        joined, ///< it gets every sample from `sequence` on
+        left,   ///< it closed, or its connection ended
+        kicked  ///< it was disconnected: it did not take its bytes within send_timeout, or broke a limit
+    };
+    kind what = kind::joined;
+    std::string id;             ///< 32 hexadecimal digits, new for each connection
+    std::string name;           ///< as the inlet calls itself; empty when it does not say
+    std::string address;        ///< where it comes from; empty for inproc
+    std::string link;           ///< the outlet's endpoint it came to
+    std::uint64_t sequence = 0; ///< of the next sample at that moment
+};
+
+/// One consumer's share of outlet_stats.
+struct consumer_stats {
+    std::string id, name, address, link;
+    std::uint64_t sent = 0;    ///< samples handed to its connection
+    std::uint64_t dropped = 0; ///< samples it lost by being too slow
+    std::uint64_t lag = 0;     ///< samples that still wait for it
+};
+
+struct outlet_stats {
+    std::uint64_t pushed = 0;            ///< samples
+    std::uint64_t sent = 0;              ///< samples handed to connections, summed over all consumers there ever were
+    std::uint64_t dropped = 0;           ///< samples lost by slow consumers, summed likewise
+    std::uint64_t consumers = 0;         ///< consumers there ever were
+    std::uint64_t kicked = 0;            ///< consumers disconnected for being too slow
+    std::uint64_t ignored = 0;           ///< malformed or unknown messages received
+    std::vector<consumer_stats> current; ///< those connected now
+};
+
+namespace detail {
+
+template<class R>
+concept numeric_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    numeric_value<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+
+template<class R>
+concept text_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    (std::is_same_v<std::remove_cv_t<std::ranges::range_value_t<R>>, std::string> ||
+     std::is_same_v<std::remove_cv_t<std::ranges::range_value_t<R>>, std::string_view>);
+
+class outlet_impl;
+
+} // namespace detail
+
+/// The producer's end of a stream: listens on its endpoints from construction on and sends what is pushed to every
+/// consumer. Consumers may come and go at any time.
+///
+/// Chunks are [samples x channels], row-major. Elements of another numeric type than the stream's are converted in
+/// async mode (rounded to nearest, saturated, NaN to 0 for integer formats) and refused in sync mode.
+/// Threads: push from any thread, one at a time (serialised by a mutex); everything else from any thread.
+/// After fork the child's handle is inert: calls throw closed, the destructor does nothing.
+class RIVULET_API outlet {
+public:
+    /// Listens when it returns. @throws error: invalid_argument (naming the field of info), bad_endpoint,
+    /// address_in_use, path_too_long, not_supported (sync with strings).
+    explicit outlet(stream_info info, outlet_options options = {});
+    /// Sends what is left for at most `linger`, tells the consumers that the stream ended. Never throws, never hangs.
+    ~outlet();
+    outlet(outlet&&) noexcept;
+    outlet& operator=(outlet&&) noexcept;
+
+    /// Pushes one sample. @param sample channel_count values. @param stamp seconds on local_clock(); now = the clock.
+    /// @throws error shape_mismatch, format_mismatch, closed, invalid_argument (NaN stamp).
+    template<detail::numeric_range R>
+    void push_sample(const R& sample, double stamp = now) {
+        using value = std::remove_cv_t<std::ranges::range_value_t<R>>;
+        push_one(std::ranges::data(sample), format_of<value>(), std::ranges::size(sample), stamp);
+    }
+    /// One sample of a one-channel numeric stream.
+    template<numeric_value T>
+    void push_sample(T value, double stamp = now) {
+        push_one(&value, format_of<T>(), 1, stamp);
+    }
+    /// One sample of a one-channel string stream. @throws also limit_exceeded: longer than max_frame.
+    void push_sample(std::string_view text, double stamp = now);
+    /// One sample of a string stream with several channels.
+    template<detail::text_range R>
+    void push_sample(const R& sample, double stamp = now) {
+        push_text(std::ranges::data(sample), std::ranges::size(sample), stamp, true);
+    }
+    /// One sample of a blob stream.
+    void push_sample(std::span<const std::byte> bytes, double stamp = now);
+
+    /// Pushes a chunk. @param stamp of the LAST sample; sample i of n gets stamp - (n-1-i)/rate (rate 0: all get it).
+    template<detail::numeric_range R>
+    void push_chunk(const R& values, double stamp = now) {
+        using value = std::remove_cv_t<std::ranges::range_value_t<R>>;
+        push_many(std::ranges::data(values), format_of<value>(), std::ranges::size(values), stamp);
+    }
+    /// Pushes a chunk with one stamp a sample. @throws error shape_mismatch: stamps.size() != samples.
+    template<detail::numeric_range R>
+    void push_chunk(const R& values, std::span<const double> stamps) {
+        using value = std::remove_cv_t<std::ranges::range_value_t<R>>;
+        push_many(std::ranges::data(values), format_of<value>(), std::ranges::size(values), stamps);
+    }
+    template<detail::text_range R>
+    void push_chunk(const R& values, double stamp = now) {
+        push_text(std::ranges::data(values), std::ranges::size(values), stamp, false);
+    }
+    template<detail::text_range R>
+    void push_chunk(const R& values, std::span<const double> stamps) {
+        push_text(std::ranges::data(values), std::ranges::size(values), stamps);
+    }
+
+    bool has_consumers() const;
+    /// Consumers that said hello on any endpoint. Plain subscribers without a hello get data, but are not counted.
+    std::size_t consumer_count() const;
+    /// Waits until there are `count` consumers; false when the time is up first, or the outlet is stopped.
+    /// The very next push reaches every consumer counted.
+    bool wait_for_consumers(std::chrono::nanoseconds timeout, std::size_t count = 1) const;
+    /// Called on the I/O thread when a consumer joins or leaves: be brief, and do not destroy the outlet in it.
+    /// Consumers that are there already are reported at once, from the calling thread. An empty function ends it.
+    void on_consumer(std::function<void(const consumer_event&)> callback);
+
+    /// Waits until all that was pushed is handed to the connections of all consumers; false when time is up first.
+    bool flush(std::chrono::nanoseconds timeout) const;
+
+    const stream_info& info() const noexcept;
+    /// The endpoints in use, with actual ports, in a form that connects from this host.
+    std::vector<std::string> endpoints() const;
+    outlet_stats stats() const;
+
+    /// Wakes a blocked push (which throws closed) and ends the stream as the destructor does. Idempotent.
+    void stop();
+    /// The same with another linger than the options'.
+    void stop(std::chrono::nanoseconds linger);
+
+private:
+    void push_one(const void* values, channel_format element, std::size_t count, double stamp);
+    void push_many(const void* values, channel_format element, std::size_t count, double stamp);
+    void push_many(const void* values, channel_format element, std::size_t count, std::span<const double> stamps);
+    void push_text(const std::string* values, std::size_t count, double stamp, bool one_sample);
+    void push_text(const std::string_view* values, std::size_t count, double stamp, bool one_sample);
+    void push_text(const std::string* values, std::size_t count, std::span<const double> stamps);
+    void push_text(const std::string_view* values, std::size_t count, std::span<const double> stamps);
+
+    std::unique_ptr<detail::outlet_impl> impl_;
+};
+
+} // namespace rivulet

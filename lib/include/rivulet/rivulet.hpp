@@ -1,0 +1,13 @@
+#pragma once
+
+#include <rivulet/channel_format.hpp>
+#include <rivulet/clock.hpp>
+#include <rivulet/config.hpp>
+#include <rivulet/context.hpp>
+#include <rivulet/error.hpp>
+#include <rivulet/inlet.hpp>
+#include <rivulet/metadata.hpp>
+#include <rivulet/options.hpp>
+#include <rivulet/outlet.hpp>
+#include <rivulet/stream_info.hpp>
+#include <rivulet/version.hpp>
