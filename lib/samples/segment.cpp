@@ -1,6 +1,6 @@
-#include "core/segment.hpp"
+#include "samples/segment.hpp"
 
-namespace rivulet::core {
+namespace rivulet::samples {
 namespace {
 
 constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
@@ -36,4 +36,4 @@ void segment::reset(std::uint64_t first_position) noexcept {
     text_used = 0;
 }
 
-} // namespace rivulet::core
+} // namespace rivulet::samples

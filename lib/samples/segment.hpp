@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-namespace rivulet::core {
+namespace rivulet::samples {
 
 /// A run of regular stamps inside a segment, beginning at its sample `first`.
 struct segment_run {
@@ -112,4 +112,4 @@ private:
     segment* segment_ = nullptr;
 };
 
-} // namespace rivulet::core
+} // namespace rivulet::samples

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/segment.hpp"
+#include "samples/segment.hpp"
 #include "platform/futex.hpp"
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rivulet::core {
+namespace rivulet::samples {
 
 /// What a log holds and how much of it.
 struct log_options {
@@ -204,4 +204,4 @@ private:
     segment_ref segment_;
 };
 
-} // namespace rivulet::core
+} // namespace rivulet::samples

@@ -1,9 +1,9 @@
-#include "core/sample_log.hpp"
+#include "samples/sample_log.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace rivulet::core {
+namespace rivulet::samples {
 namespace {
 
 constexpr std::size_t max_segment_bytes = 1u << 20;
@@ -340,4 +340,4 @@ std::uint64_t log_reader::out_of_window() const {
     return oldest > mine ? oldest - mine : 0;
 }
 
-} // namespace rivulet::core
+} // namespace rivulet::samples
