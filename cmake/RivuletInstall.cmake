@@ -7,7 +7,8 @@ install(EXPORT rivuletTargets NAMESPACE rivulet:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rivuletConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/package/rivuletConfig.cmake INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a new minor version may change the interface.
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/rivuletConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/rivuletConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/rivuletConfig.cmake ${PROJECT_BINARY_DIR}/package/rivuletConfigVersion.cmake
         DESTINATION ${package_dir})
 
@@ -25,7 +26,8 @@ if(absolute_libdir)
   set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
   set(pc_libdir "${CMAKE_INSTALL_LIBDIR}")
 else() # relative to the file, so that an installed tree can be moved
-  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE up)
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+             OUTPUT_VARIABLE up)
   set(pc_prefix "\${pcfiledir}/${up}")
   set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
 endif()
