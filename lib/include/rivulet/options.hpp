@@ -55,37 +55,37 @@ struct outlet_options {
     on_full full = on_full::drop_oldest;
     /// History kept for consumers that lag. Unset: [tuning] buffer_seconds, capped (10 s, 256 MiB; irregular 16 MiB).
     /// Memory is taken as it is used and bounded by this + one segment (at most 1 MiB) a consumer.
-    std::optional<buffer_size> buffer;
+    std::optional<buffer_size> buffer{};
     /// Longest that a push waits for one consumer; then that one is disconnected (sync) or no longer waited for
     /// (async with on_full::wait). rivulet::forever = no limit. Unset: [tuning] send_timeout (15 s).
-    std::optional<std::chrono::nanoseconds> send_timeout;
+    std::optional<std::chrono::nanoseconds> send_timeout{};
     /// Longest that closing waits for the last samples to reach consumers. Unset: [tuning] linger (1 s).
-    std::optional<std::chrono::nanoseconds> linger;
+    std::optional<std::chrono::nanoseconds> linger{};
     /// Largest frame sent and largest single value, bytes. Unset: [tuning] max_frame (64 MiB).
-    std::optional<std::size_t> max_frame;
+    std::optional<std::size_t> max_frame{};
     /// Consumers accepted at once. Unset: [tuning] max_consumers (1000).
-    std::optional<std::uint32_t> max_consumers;
+    std::optional<std::uint32_t> max_consumers{};
     /// Unset: context::default_context().
-    std::optional<context> ctx;
+    std::optional<context> ctx{};
 };
 
 struct inlet_options {
     /// Shown to the outlet's on_consumer. Default: the program's name and process id.
-    std::string name;
+    std::string name{};
     when_full full = when_full::drop_oldest;
     start_at start = start_at::now();
     /// Samples kept until they are pulled. Unset: as an outlet's buffer.
-    std::optional<buffer_size> max_buffered;
+    std::optional<buffer_size> max_buffered{};
     /// How long the constructor waits for the outlet to answer; either start order works within it.
     std::chrono::nanoseconds open_timeout = std::chrono::seconds(10);
     /// Silence after which the stream counts as lost and pull throws stream_lost. Unset: [tuning] watchdog (15 s).
-    std::optional<std::chrono::nanoseconds> lost_after;
+    std::optional<std::chrono::nanoseconds> lost_after{};
     /// Largest frame accepted, bytes. Unset: [tuning] max_frame (64 MiB).
-    std::optional<std::size_t> max_frame;
+    std::optional<std::size_t> max_frame{};
     /// A waiting pull spins this long before it sleeps: less latency for a whole core. Default 0: never spins.
     std::chrono::nanoseconds busy_poll{0};
     /// Unset: context::default_context().
-    std::optional<context> ctx;
+    std::optional<context> ctx{};
 };
 
 } // namespace rivulet
