@@ -5,65 +5,80 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace rivulet {
 
 /// All settings of rivulet.toml, with their compiled defaults. Only keys that are in force are listed; an unknown key
 /// in a file is an error. Precedence: what a program or flag sets > RIVULET_<SECTION>_<KEY> > file > default.
+/// In files and variables a duration carries its unit: "200ms", "15s", "2min", "1h"; sizes are bytes.
 struct config {
     struct session_section {
         std::string name = "default"; ///< separates labs on one network; 1..64 bytes
+        bool operator==(const session_section&) const = default;
     } session;
 
     struct ports_section {
         /// Ports for wildcard binds: 0,0 = ephemeral; otherwise the inclusive range to try (for firewalls).
         std::uint16_t first = 0;
         std::uint16_t last = 0;
+        bool operator==(const ports_section&) const = default;
     } ports;
 
     struct tuning_section {
         std::chrono::milliseconds watchdog{15000};             ///< silence after which a stream counts as lost
-        std::optional<std::chrono::milliseconds> send_timeout; ///< unset: follows watchdog; 0 in a file: for ever
+        std::optional<std::chrono::milliseconds> send_timeout; ///< unset: follows watchdog; 0: for ever
         std::chrono::milliseconds linger{1000};         ///< how long closing waits for the last samples to get out
         std::chrono::milliseconds keepalive{3000};      ///< silence after which an outlet says that it lives
-        double buffer_seconds = 10.0;                   ///< history an outlet and an inlet keep, regular streams
+        std::chrono::milliseconds buffer{10000};        ///< history an outlet and an inlet keep, regular streams
         std::size_t buffer_max_bytes = 256u << 20;      ///< cap of that, regular streams
         std::size_t buffer_irregular_bytes = 16u << 20; ///< the same for irregular streams
         std::size_t max_frame = 64u << 20;              ///< largest frame accepted and largest single value, bytes
         std::uint32_t max_consumers = 1000;             ///< consumers an outlet accepts
+        bool operator==(const tuning_section&) const = default;
     } tuning;
 
     struct zmq_section {
         std::uint32_t window_frames = 16;    ///< frames in flight to one consumer (async)
         std::size_t window_bytes = 4u << 20; ///< bytes in flight to one consumer (async)
         std::uint32_t max_sockets = 16384;   ///< ZMQ_MAX_SOCKETS of the context
+        bool operator==(const zmq_section&) const = default;
     } zmq;
 
     struct log_section {
-        std::string level = "info";  ///< trace|debug|info|warn|error|off
+        /// trace|debug|info|warn|error|off; auto: warn in a library context, info in the stream-* programs.
+        std::string level = "auto";
         std::string format = "text"; ///< text|json
+        bool operator==(const log_section&) const = default;
     } log;
 
-    /// send_timeout with its default applied.
-    std::chrono::nanoseconds effective_send_timeout() const noexcept;
+    /// send_timeout with its default applied; rivulet::forever for 0.
+    RIVULET_API std::chrono::nanoseconds effective_send_timeout() const noexcept;
+    bool operator==(const config&) const = default;
 };
 
-/// Where a value comes from, for messages.
+/// Checks the ranges of all settings, as reading a file does; contexts call it.
+/// @throws error bad_config: "[section] key: what is wrong, what is allowed".
+RIVULET_API void validate(const config& settings);
+
+/// Where a configuration came from, for messages.
 struct config_source {
     std::optional<std::string> file; ///< the file that was read
 };
 
-/// Looks an environment variable up; nothing when it is not set.
-using environment = std::function<std::optional<std::string>(const std::string&)>;
+/// Environment variables by name.
+using environment = std::map<std::string, std::string>;
+/// Those of this process whose names begin with RIVULET_, and HOME.
+RIVULET_API environment process_environment();
 
 /// Reads the configuration: `file` when given, else RIVULET_CONFIG, ./rivulet.toml, ~/.config/rivulet/rivulet.toml,
-/// /etc/rivulet/rivulet.toml, the first that exists; then the environment over it.
-/// @throws error bad_config: "file:line: [section] key: what is wrong, what is allowed".
+/// /etc/rivulet/rivulet.toml, the first that exists (a file asked for must exist); then the environment over it.
+/// A variable set to nothing counts as not set. RIVULET_ variables of other sections are ignored, as orchestrators
+/// make such names (RIVULET_SERVICE_HOST), unless they look like a misspelt key.
+/// @throws error bad_config, one line a finding: "file:line: [section] key: what is wrong, what is allowed", or the
+/// name of the variable in place of file and line.
 RIVULET_API config load_config(const std::optional<std::string>& file = std::nullopt);
 /// The same with the environment given (tests). `source`, if not null, is told which file was read.
 RIVULET_API config load_config(const std::optional<std::string>& file, const environment& env,

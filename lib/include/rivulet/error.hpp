@@ -16,7 +16,7 @@ enum class errc {
     bad_endpoint,         ///< an endpoint string that cannot be parsed or used
     address_in_use,       ///< somebody else already serves this endpoint
     path_too_long,        ///< a socket path beyond what the operating system takes
-    not_supported,        ///< this combination is not offered (sync with strings, an unknown scheme)
+    not_supported,        ///< this combination is not offered (sync with strings, a scheme without a backend)
     not_connected,        ///< no outlet answered in time
     stream_lost,          ///< the outlet is gone and did not come back
     limit_exceeded,       ///< more than a stated limit allows (max_frame, consumers, sockets)

@@ -53,7 +53,7 @@ struct outlet_options {
     /// sync refuses strings. Cost of async: one copy into the log; of sync: the push lasts as long as the slowest send.
     delivery mode = delivery::async;
     on_full full = on_full::drop_oldest;
-    /// History kept for consumers that lag. Unset: [tuning] buffer_seconds, capped (10 s, 256 MiB; irregular 16 MiB).
+    /// History kept for consumers that lag. Unset: [tuning] buffer, capped (10 s, 256 MiB; irregular 16 MiB).
     /// Memory is taken as it is used and bounded by this + one segment (at most 1 MiB) a consumer.
     std::optional<buffer_size> buffer{};
     /// Longest that a push waits for one consumer; then that one is disconnected (sync) or no longer waited for
