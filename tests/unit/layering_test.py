@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "wire": set(),
     "clock": set(),
     "platform": set(),
-    "config": set(),
+    "config": {"platform"},
 }
 # Third-party headers (a regular expression) and the folders of lib/ that may include them.
 THIRD_PARTY = {
