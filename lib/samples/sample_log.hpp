@@ -1,7 +1,7 @@
 #pragma once
 
-#include "samples/segment.hpp"
 #include "platform/futex.hpp"
+#include "samples/segment.hpp"
 
 #include <atomic>
 #include <condition_variable>
