@@ -33,3 +33,6 @@ else() # relative to the file, so that an installed tree can be moved
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/rivulet.pc.in ${PROJECT_BINARY_DIR}/package/rivulet.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/rivulet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The documented defaults, to copy from: the library does not read this copy.
+install(FILES ${PROJECT_SOURCE_DIR}/config/rivulet.toml DESTINATION ${CMAKE_INSTALL_DATADIR}/rivulet)
