@@ -1,0 +1,134 @@
+#include "data_frame.hpp"
+
+#include "frame_packer.hpp"
+#include "head_reader.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace rivulet::wire {
+namespace {
+
+constexpr std::uint64_t max_bin_bytes = std::numeric_limits<std::uint32_t>::max();
+
+void pack_runs(frame_packer<fixed_sink>& pack, const data_header& header) {
+    const stamp_run& first = header.runs.front();
+    if (header.runs.size() == 1 && first.ahead == first.count - 1) {
+        pack.pack_float64(first.base);
+        return;
+    }
+    pack.pack_array(static_cast<std::uint32_t>(3 * header.runs.size()));
+    for (const stamp_run& run : header.runs) {
+        pack.pack_uint32(run.count);
+        pack.pack_uint32(run.ahead);
+        pack.pack_float64(run.base);
+    }
+}
+
+/// Reads the runs of `count` samples into `store`; returns how many there are.
+std::size_t read_runs(head_reader& in, std::uint32_t count, std::span<stamp_run, max_stamp_runs> store) noexcept {
+    const std::uint32_t elements = in.read_array_header();
+    if (elements > 3 * max_stamp_runs) {
+        in.fail(frame_error::too_large);
+        return 0;
+    }
+    std::uint64_t covered = 0;
+    for (std::size_t i = 0; i < elements / 3; ++i) {
+        store[i] = {in.read_uint32(), in.read_uint32(), in.read_float64()};
+        if (store[i].count == 0 || store[i].ahead < store[i].count - 1)
+            in.fail(frame_error::bad_field);
+        covered += store[i].count;
+    }
+    if (elements % 3 != 0 || covered != count)
+        in.fail(frame_error::bad_field);
+    return elements / 3;
+}
+
+/// Whatever form they have, the stamps of a frame whose first_sequence and count are known.
+void read_stamps(head_reader& in, std::span<stamp_run, max_stamp_runs> store, data_view& view) noexcept {
+    switch (in.peek()) {
+    case 0xcb:
+        store[0] = {view.count, view.count - 1, in.read_float64()};
+        view.runs = store.first(1);
+        return;
+    case 0xc4:
+    case 0xc5:
+    case 0xc6: {
+        const std::uint64_t bytes = in.read_bin_header();
+        if (bytes != std::uint64_t{8} * view.count)
+            in.fail(frame_error::bad_field);
+        view.column = in.read_bytes(bytes);
+        return;
+    }
+    default: view.runs = store.first(read_runs(in, view.count, store));
+    }
+}
+
+} // namespace
+
+void expand_run(const stamp_run& run, double rate_hz, double* stamps) noexcept {
+    if (!(rate_hz > 0)) {
+        std::fill_n(stamps, run.count, run.base);
+        return;
+    }
+    // In blocks, since SSE2 converts only signed 32-bit integers. `lead - j` is exact, so this is run_stamp's formula.
+    constexpr std::uint32_t block = 1u << 20;
+    for (std::uint32_t done = 0; done < run.count;) {
+        const auto size = static_cast<std::int32_t>(std::min(block, run.count - done));
+        const double lead = run.ahead - done;
+        for (std::int32_t j = 0; j < size; ++j)
+            stamps[done + static_cast<std::uint32_t>(j)] = run.base - (lead - j) / rate_hz;
+        done += static_cast<std::uint32_t>(size);
+    }
+}
+
+data_head encode_data_head(const data_header& header, std::span<std::byte> buffer) noexcept {
+    assert(header.count > 0 && header.runs.empty() != header.column.empty());
+    assert(header.runs.size() <= max_stamp_runs && buffer.size() >= data_head_capacity(header.runs.size()));
+    assert(header.payload_bytes <= max_bin_bytes && header.column.size_bytes() <= max_bin_bytes);
+
+    fixed_sink sink(buffer);
+    frame_packer<fixed_sink> pack(sink);
+    pack.pack_array(5);
+    pack.pack_uint8(static_cast<std::uint8_t>(frame_kind::data));
+    pack.pack_uint64(header.first_sequence);
+    pack.pack_uint32(header.count);
+    if (header.column.empty()) {
+        pack_runs(pack, header);
+        pack.pack_bin(static_cast<std::uint32_t>(header.payload_bytes));
+        return {sink.written(), {}, {}};
+    }
+    pack.pack_bin(static_cast<std::uint32_t>(header.column.size_bytes()));
+    const std::size_t cut = sink.written().size();
+    pack.pack_bin(static_cast<std::uint32_t>(header.payload_bytes));
+    return {sink.written().first(cut), std::as_bytes(header.column), sink.written().subspan(cut)};
+}
+
+frame_error data_parser::parse(bytes_view head, std::optional<bytes_view> body, data_view& out) noexcept {
+    if (const frame_error error = check_kind(head, frame_kind::data); error != frame_error::none)
+        return error;
+    head_reader in(head.subspan(2));
+    data_view view;
+    view.first_sequence = in.read_uint();
+    view.count = in.read_uint32();
+    if (view.count == 0 || view.first_sequence > std::numeric_limits<std::uint64_t>::max() - view.count)
+        in.fail(frame_error::bad_field);
+    read_stamps(in, run_store_, view);
+    const std::size_t payload_bytes = in.read_bin_header();
+    if (!body)
+        view.payload = in.read_bytes(payload_bytes);
+    if (in.error() != frame_error::none)
+        return in.error();
+    if (in.left() != 0)
+        return frame_error::trailing;
+    if (body) {
+        if (body->size() != payload_bytes)
+            return body->size() < payload_bytes ? frame_error::truncated : frame_error::trailing;
+        view.payload = *body;
+    }
+    out = view;
+    return frame_error::none;
+}
+
+} // namespace rivulet::wire
