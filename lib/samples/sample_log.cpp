@@ -272,6 +272,7 @@ segment_ref sample_log::enter(log_reader& reader) {
     std::uint64_t position = reader.position();
     if (position < window_.front()->first) {
         reader.lost_ += window_.front()->first - position;
+        reader.total_lost_.fetch_add(window_.front()->first - position, std::memory_order_relaxed);
         position = window_.front()->first;
         reader.position_.store(position, std::memory_order_release);
     }

@@ -186,6 +186,8 @@ public:
     std::uint64_t lag() const noexcept { return log_->head() - position(); }
     /// Samples jumped over since the last call.
     std::uint64_t take_lost() noexcept { return std::exchange(lost_, 0); }
+    /// Samples jumped over since the reader was made. Any thread.
+    std::uint64_t total_lost() const noexcept { return total_lost_.load(std::memory_order_relaxed); }
     /// Samples behind the cursor that the log no longer has: a later peek will jump over them. Any thread.
     std::uint64_t out_of_window() const;
     /// The segment of the last peek, shared.
@@ -199,6 +201,7 @@ private:
     std::atomic<std::uint64_t> position_;
     std::uint64_t known_head_ = 0;
     std::uint64_t lost_ = 0;
+    std::atomic<std::uint64_t> total_lost_{0};
     const bool holds_;
     std::atomic<bool> waited_for_; ///< holds_, until it was released as a laggard
     segment_ref segment_;

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <rivulet/config.hpp>
+#include <rivulet/stream_info.hpp>
+
+namespace rivulet::core {
+
+/// Fills what an outlet knows of itself: a new uid, host name, session, time of creation.
+void fill_identity(stream_info& info, const config& settings);
+
+/// "program:pid" of this process, the default name of an inlet.
+std::string process_name();
+
+} // namespace rivulet::core

@@ -1,0 +1,185 @@
+#include "core/inlet_buffer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace rivulet::core {
+namespace {
+
+using overflow = samples::sample_log::overflow;
+
+} // namespace
+
+inlet_buffer::inlet_buffer(const samples::log_options& options, when_full policy)
+    : options_(options), policy_(policy == when_full::hold ? overflow::refuse : overflow::drop_oldest),
+      log_(std::make_shared<samples::sample_log>(options)) {}
+
+void inlet_buffer::mark(std::uint64_t sequence, bool new_segment) {
+    const std::lock_guard lock(marks_mutex_);
+    const std::uint64_t position = log_->head();
+    if (marks_.empty())
+        next_mark_.store(position, std::memory_order_release);
+    marks_.push_back({position, sequence, new_segment});
+}
+
+sequence_mark inlet_buffer::take_mark() {
+    const std::lock_guard lock(marks_mutex_);
+    const sequence_mark taken = marks_.front();
+    marks_.pop_front();
+    next_mark_.store(marks_.empty() ? UINT64_MAX : marks_.front().position, std::memory_order_release);
+    return taken;
+}
+
+void inlet_buffer::start_segment(std::uint64_t next_sequence) {
+    flush_held();
+    mark(next_sequence, true);
+    expected_ = next_sequence;
+}
+
+bool inlet_buffer::ready() {
+    if (!flush_held())
+        return false;
+    if (end_pending_ && !log_->finished())
+        log_->finish();
+    return true;
+}
+
+void inlet_buffer::end(std::uint64_t final_sequence) {
+    final_.store(final_sequence, std::memory_order_release);
+    end_pending_ = true;
+    ready();
+}
+
+// --- appending ------------------------------------------------------------------------------------------------------
+
+/// The frame's stamps in native order, one a sample, in stamps_.
+void inlet_buffer::expand_stamps(const wire::data_view& frame, bool swapped) {
+    stamps_.resize(frame.count);
+    if (!frame.column.empty()) {
+        if (swapped)
+            wire::copy_swapped(stamps_.data(), frame.column.data(), frame.count, sizeof(double));
+        else
+            std::memcpy(stamps_.data(), frame.column.data(), frame.count * sizeof(double));
+        return;
+    }
+    double* to = stamps_.data();
+    for (const wire::stamp_run& run : frame.runs) {
+        wire::expand_run(run, options_.rate_hz, to);
+        to += run.count;
+    }
+}
+
+bool inlet_buffer::append(const wire::data_view& frame, std::endian order) {
+    const bool swapped = order != std::endian::native;
+    const std::size_t sample_bytes = value_bytes(options_.format) * options_.channels;
+    if (sample_bytes != 0 && frame.payload.size() != frame.count * sample_bytes)
+        return false;
+    std::uint32_t skip = 0;
+    if (frame.first_sequence < expected_) {
+        skip = static_cast<std::uint32_t>(std::min<std::uint64_t>(expected_ - frame.first_sequence, frame.count));
+        repeated_.fetch_add(skip, std::memory_order_relaxed);
+        if (skip == frame.count)
+            return true;
+    }
+    expand_stamps(frame, swapped);
+    if (sample_bytes == 0)
+        return append_text(frame, skip, order);
+
+    if (frame.first_sequence > expected_)
+        mark(frame.first_sequence, false);
+    expected_ = frame.first_sequence + frame.count;
+    const std::uint32_t count = frame.count - skip;
+    const std::byte* values = frame.payload.data() + skip * sample_bytes;
+    const std::uint32_t done = append_fixed(values, stamps_.data() + skip, count, swapped);
+    received_.fetch_add(count, std::memory_order_relaxed);
+    if (done < count) {
+        held_bytes_.resize((count - done) * sample_bytes);
+        if (swapped)
+            wire::copy_swapped(held_bytes_.data(), values + done * sample_bytes, (count - done) * options_.channels,
+                               value_bytes(options_.format));
+        else
+            std::memcpy(held_bytes_.data(), values + done * sample_bytes, held_bytes_.size());
+        held_stamps_.assign(stamps_.begin() + skip + done, stamps_.end());
+        held_done_ = 0;
+        held_count_ = count - done;
+    }
+    return true;
+}
+
+std::uint32_t inlet_buffer::append_fixed(const std::byte* values, const double* stamps, std::uint32_t count,
+                                         bool swapped) {
+    const std::size_t width = value_bytes(options_.format);
+    const std::size_t sample_bytes = width * options_.channels;
+    std::uint32_t done = 0;
+    while (done < count) {
+        const auto room = log_->reserve(policy_);
+        if (room.count == 0)
+            break;
+        const std::uint32_t n = std::min(room.count, count - done);
+        if (swapped)
+            wire::copy_swapped(room.samples, values + done * sample_bytes, n * options_.channels, width);
+        else
+            std::memcpy(room.samples, values + done * sample_bytes, n * sample_bytes);
+        std::memcpy(room.stamps, stamps + done, n * sizeof(double));
+        log_->commit(n);
+        done += n;
+    }
+    return done;
+}
+
+bool inlet_buffer::append_text(const wire::data_view& frame, std::uint32_t skip, std::endian order) {
+    wire::text_payload payload;
+    const std::uint64_t values = std::uint64_t{frame.count} * options_.channels;
+    if (wire::text_payload::parse(frame.payload, values, order, payload) != wire::frame_error::none)
+        return false;
+    texts_.clear();
+    for (std::uint64_t i = std::uint64_t{skip} * options_.channels; i < values; ++i) {
+        const wire::bytes_view text = payload[i];
+        texts_.emplace_back(reinterpret_cast<const char*>(text.data()), text.size());
+    }
+    if (frame.first_sequence > expected_)
+        mark(frame.first_sequence, false);
+    expected_ = frame.first_sequence + frame.count;
+    const std::uint32_t count = frame.count - skip;
+    std::uint32_t done = 0;
+    while (done < count) {
+        const std::uint32_t n = log_->append_text(std::span(texts_).subspan(done * options_.channels),
+                                                  stamps_.data() + skip + done, policy_);
+        if (n == 0)
+            break;
+        done += n;
+    }
+    received_.fetch_add(count, std::memory_order_relaxed);
+    if (done < count) {
+        held_texts_.assign(texts_.begin() + static_cast<std::ptrdiff_t>(done * options_.channels), texts_.end());
+        held_stamps_.assign(stamps_.begin() + skip + done, stamps_.end());
+        held_done_ = 0;
+        held_count_ = count - done;
+    }
+    return true;
+}
+
+/// Puts what was held back into the log, as far as there is room; true when nothing is left.
+bool inlet_buffer::flush_held() {
+    while (held_done_ < held_count_) {
+        const auto left = static_cast<std::uint32_t>(held_count_ - held_done_);
+        std::uint32_t n = 0;
+        if (log_->variable()) {
+            texts_.assign(held_texts_.begin() + static_cast<std::ptrdiff_t>(held_done_ * options_.channels),
+                          held_texts_.end());
+            n = log_->append_text(texts_, held_stamps_.data() + held_done_, policy_);
+        } else {
+            const std::size_t sample_bytes = value_bytes(options_.format) * options_.channels;
+            n = append_fixed(held_bytes_.data() + held_done_ * sample_bytes, held_stamps_.data() + held_done_, left,
+                             false);
+        }
+        held_done_ += n;
+        if (n == 0)
+            return false;
+    }
+    held_count_ = held_done_ = 0;
+    return true;
+}
+
+} // namespace rivulet::core

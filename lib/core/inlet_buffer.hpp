@@ -1,0 +1,83 @@
+#pragma once
+
+#include "samples/sample_log.hpp"
+#include "wire/frame.hpp"
+
+#include <rivulet/options.hpp>
+#include <rivulet/stream_info.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+namespace rivulet::core {
+
+/// Where the sequence numbers of an inlet's log change their relation to its positions.
+struct sequence_mark {
+    std::uint64_t position = 0; ///< of the log: what lies from here on
+    std::uint64_t sequence = 0; ///< has sequence numbers from here on
+    bool new_segment = false;   ///< and comes from another outlet
+};
+
+/// The inlet's own sample log and what a plain log does not know: gaps, segments and the end.
+/// Threads: the receiving thread writes (start_segment, append, end), the pulling one reads marks.
+class inlet_buffer {
+public:
+    inlet_buffer(const samples::log_options& options, when_full policy);
+
+    const std::shared_ptr<samples::sample_log>& log() const noexcept { return log_; }
+
+    /// What follows comes from an outlet whose next sample is `next_sequence`.
+    void start_segment(std::uint64_t next_sequence);
+    /// when_full::hold: false while there is no room. A frame that does not fit is kept and finished by the next call.
+    bool ready();
+    /// Appends a frame's samples; those that came before are left out. @return false: malformed payload.
+    bool append(const wire::data_view& frame, std::endian order);
+    /// No more samples once what is held back fits; the outlet's last one had the number before `final_sequence`.
+    void end(std::uint64_t final_sequence);
+
+    std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
+    std::uint64_t repeated() const noexcept { return repeated_.load(std::memory_order_relaxed); }
+
+    /// The sequence number after the last sample, once ended. Pulling thread, after log()->finished().
+    std::uint64_t final_sequence() const noexcept { return final_.load(std::memory_order_acquire); }
+
+    /// The first mark not taken yet, UINT64_MAX if there is none: cheap enough for every pull.
+    std::uint64_t next_mark() const noexcept { return next_mark_.load(std::memory_order_acquire); }
+    sequence_mark take_mark();
+
+private:
+    void mark(std::uint64_t sequence, bool new_segment);
+    bool flush_held();
+    std::uint32_t append_fixed(const std::byte* values, const double* stamps, std::uint32_t count, bool swapped);
+    bool append_text(const wire::data_view& frame, std::uint32_t skip, std::endian order);
+    void expand_stamps(const wire::data_view& frame, bool swapped);
+
+    const samples::log_options options_;
+    const samples::sample_log::overflow policy_;
+    std::shared_ptr<samples::sample_log> log_;
+
+    // Receiving thread.
+    std::uint64_t expected_ = 0; ///< sequence number of the next sample
+    std::vector<double> stamps_; ///< of the frame at hand
+    std::vector<std::string_view> texts_;
+    /// when_full::hold: what did not fit.
+    std::vector<std::byte> held_bytes_;
+    std::vector<std::string> held_texts_;
+    std::vector<double> held_stamps_;
+    std::size_t held_done_ = 0;
+    std::size_t held_count_ = 0;
+    bool end_pending_ = false; ///< finish once nothing is held back
+
+    std::atomic<std::uint64_t> received_{0};
+    std::atomic<std::uint64_t> repeated_{0};
+    std::atomic<std::uint64_t> final_{0};
+
+    std::mutex marks_mutex_;
+    std::deque<sequence_mark> marks_;
+    std::atomic<std::uint64_t> next_mark_{UINT64_MAX};
+};
+
+} // namespace rivulet::core

@@ -1,0 +1,500 @@
+#include "core/inlet_impl.hpp"
+
+#include "core/convert.hpp"
+#include "core/identity.hpp"
+#include "core/limits.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace rivulet::detail {
+
+using platform::clock;
+using platform::deadline_after;
+using platform::time_point;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t frames_per_pump = 64;
+
+std::int64_t ns_of(time_point t) noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+}
+
+platform::unique_fd make_eventfd() {
+    platform::unique_fd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!fd)
+        throw error(errc::system, std::string("inlet: cannot make an eventfd: ") + std::strerror(errno));
+    return fd;
+}
+
+void signal(const platform::unique_fd& fd) noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(fd.get(), &one, sizeof one);
+}
+
+void drain(const platform::unique_fd& fd) noexcept {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = ::read(fd.get(), &count, sizeof count);
+}
+
+} // namespace
+
+inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
+    : ctx_(options.ctx ? options.ctx->impl() : context::default_context().impl()), endpoint_(endpoint),
+      full_(options.full), max_buffered_(options.max_buffered),
+      lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)), busy_poll_(options.busy_poll),
+      wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
+    transport::inlet_environment environment;
+    environment.io = ctx_;
+    environment.name = options.name.empty() ? core::process_name() : options.name.substr(0, 64);
+    environment.start = options.start;
+    environment.holds = full_ == when_full::hold;
+    environment.max_frame = options.max_frame.value_or(ctx_->settings.tuning.max_frame);
+    environment.sink = this;
+    link_ = transport::open_inlet_link(endpoint, environment);
+    try {
+        if (link_->fd() >= 0) {
+            fd_with_io_ = true;
+            ctx_->io.watch(link_->fd(), EPOLLIN, *this);
+            ctx_->io.post(*this);
+        }
+        wait_for_greeting(options.open_timeout);
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+inlet_impl::~inlet_impl() { close(); }
+
+std::string inlet_impl::title() const { return "inlet of " + endpoint_; }
+
+void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
+    const time_point deadline = deadline_after(clock::now(), timeout);
+    while (!greeted_.load(std::memory_order_acquire) && !failed_.load(std::memory_order_acquire))
+        if (!wakeup_.wait(deadline))
+            break;
+    if (failed_.load(std::memory_order_acquire))
+        check_usable();
+    if (!greeted_.load(std::memory_order_acquire))
+        throw error(errc::not_connected,
+                    fmt::format("{}: no outlet answered within {:.3g} s; check that one listens there, or wait longer",
+                                title(), std::chrono::duration<double>(timeout).count()));
+    {
+        const std::lock_guard lock(buffer_mutex_);
+        shared_ = reader_ != nullptr;
+        if (!shared_) {
+            own_reader_ = std::make_unique<samples::log_reader>(buffer_->log(), 0, full_ == when_full::hold);
+            reader_ = own_reader_.get();
+        }
+        log_ = reader_->shared_log();
+    }
+    next_sequence_ = reader_->position();
+    channels_ = log_->options().channels;
+    format_ = log_->options().format;
+    log_->add_waiter(*this);
+    if (link_->fd() >= 0)
+        ctx_->io.schedule(*this, deadline_after(clock::now(), lost_after_));
+}
+
+void inlet_impl::close() {
+    closed_.store(true, std::memory_order_release);
+    wakeup_.set();
+    signal(drive_fd_);
+    signal(wait_fd_);
+    const std::lock_guard once(close_mutex_);
+    if (!link_)
+        return;
+    if (buffer_)
+        buffer_->log()->on_room({});
+    ctx_->io.forget(*this);
+    if (log_)
+        log_->remove_waiter(*this);
+    {
+        const std::lock_guard lock(pump_mutex_);
+        link_->close();
+    }
+}
+
+// --- receiving ------------------------------------------------------------------------------------------------------
+
+bool inlet_impl::on_greeting(const wire::info_frame& greeting, std::uint64_t next_sequence,
+                             samples::log_reader* shared) {
+    const std::lock_guard lock(buffer_mutex_);
+    const bool first = greetings_.fetch_add(1) == 0;
+    connected_.store(true, std::memory_order_release);
+    last_heard_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
+    bool new_uid = first;
+    {
+        const std::lock_guard info_lock(info_mutex_);
+        if (!first && (greeting.info.format != info_.format || greeting.info.channel_count != info_.channel_count ||
+                       greeting.info.nominal_rate_hz != info_.nominal_rate_hz)) {
+            failure_ = fmt::format("{}: the stream came back as {} x {} at {} Hz instead of {} x {} at {} Hz; open a "
+                                   "new inlet",
+                                   title(), greeting.info.channel_count, to_string(greeting.info.format),
+                                   greeting.info.nominal_rate_hz, info_.channel_count, to_string(info_.format),
+                                   info_.nominal_rate_hz);
+            failed_.store(true, std::memory_order_release);
+        } else {
+            new_uid = first || greeting.info.uid != info_.uid;
+            info_ = greeting.info;
+        }
+    }
+    if (failed_.load()) {
+        wake();
+        return false;
+    }
+    order_ = greeting.order;
+    if (first)
+        reader_ = shared;
+    if (!shared) {
+        if (!buffer_) {
+            buffer_ = std::make_unique<core::inlet_buffer>(
+                core::log_options_for(greeting.info, max_buffered_, ctx_->settings), full_);
+            buffer_->log()->on_room([this] { ctx_->io.post(*this); });
+        }
+        if (new_uid)
+            buffer_->start_segment(next_sequence);
+    }
+    greeted_.store(true, std::memory_order_release);
+    wakeup_.set();
+    return true;
+}
+
+bool inlet_impl::ready_for_data() {
+    const std::lock_guard lock(buffer_mutex_);
+    return !buffer_ || buffer_->ready();
+}
+
+void inlet_impl::on_data(const wire::data_view& frame, std::size_t wire_bytes) {
+    const std::lock_guard lock(buffer_mutex_);
+    last_heard_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
+    frames_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(wire_bytes, std::memory_order_relaxed);
+    if (!buffer_ || !buffer_->append(frame, order_))
+        ignored_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void inlet_impl::on_status(const wire::status_frame& frame) {
+    const std::lock_guard lock(buffer_mutex_);
+    last_heard_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
+    if (frame.kind != wire::frame_kind::end || !buffer_)
+        return;
+    connected_.store(false, std::memory_order_release);
+    buffer_->end(frame.next_sequence);
+}
+
+void inlet_impl::on_ignored() { ignored_.fetch_add(1, std::memory_order_relaxed); }
+
+void inlet_impl::on_disconnect() { connected_.store(false, std::memory_order_release); }
+
+void inlet_impl::fail(std::string message) {
+    {
+        const std::lock_guard lock(info_mutex_);
+        if (failed_.load())
+            return;
+        failure_ = std::move(message);
+        failed_.store(true, std::memory_order_release);
+    }
+    connected_.store(false, std::memory_order_release);
+    wake();
+}
+
+void inlet_impl::pump_from_io_thread(time_point now) {
+    std::unique_lock lock(pump_mutex_, std::try_to_lock);
+    if (!lock) // the pulling thread is at it
+        return;
+    if (link_->pump(now, frames_per_pump))
+        ctx_->io.post(*this);
+    lock.unlock();
+    if (const time_point next = link_->next_turn(); next != time_point::max())
+        ctx_->io.schedule_earlier(*this, next);
+}
+
+void inlet_impl::on_ready(int, std::uint32_t) { pump_from_io_thread(clock::now()); }
+
+/// Posted (more to read, or room again), or due: the watchdog, or the descriptor that a puller left.
+void inlet_impl::on_turn(time_point now) {
+    if (closed_.load(std::memory_order_acquire))
+        return;
+    if (!driving_.load(std::memory_order_acquire))
+        give_back_fd();
+    pump_from_io_thread(now);
+    if (link_->fd() < 0 || !greeted_.load(std::memory_order_acquire) || !log_ || log_->finished())
+        return;
+    const time_point heard{std::chrono::nanoseconds(last_heard_ns_.load(std::memory_order_relaxed))};
+    const time_point due = deadline_after(heard, lost_after_);
+    if (now >= due && ready_for_data())
+        fail(fmt::format("{}: nothing was heard from the outlet for {:.3g} s; it is gone, or the network is", title(),
+                         std::chrono::duration<double>(lost_after_).count()));
+    else
+        ctx_->io.schedule_earlier(*this, std::max(due, now + 100ms));
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+void inlet_impl::wake() noexcept {
+    wakeup_.set();
+    if (driving_.load(std::memory_order_seq_cst))
+        signal(drive_fd_);
+    if (use_wait_fd_.load(std::memory_order_seq_cst))
+        signal(wait_fd_);
+}
+
+void inlet_impl::sleep_until(time_point deadline) {
+    if (busy_poll_.count() > 0) {
+        const time_point until = std::min(deadline, deadline_after(clock::now(), busy_poll_));
+        while (clock::now() < until) {
+            if (link_->fd() >= 0 && pump_mutex_.try_lock()) {
+                link_->pump(clock::now(), frames_per_pump);
+                pump_mutex_.unlock();
+            }
+            if (reader_->lag() > 0 || log_->finished() || closed_.load() || failed_.load())
+                return;
+        }
+    }
+    if (link_->fd() >= 0 && drive(deadline))
+        return;
+    if (log_->arm(*this, reader_->position()))
+        wakeup_.wait(deadline);
+    log_->disarm(*this);
+}
+
+/// Watches the link's descriptor on this thread, in place of the I/O thread.
+bool inlet_impl::drive(time_point) { return false; }
+
+void inlet_impl::give_back_fd() noexcept {}
+
+int inlet_impl::wait_fd() {
+    check_usable();
+    if (!use_wait_fd_.exchange(true, std::memory_order_seq_cst))
+        rearm_fd();
+    return wait_fd_.get();
+}
+
+/// After a pull found nothing: readable again with the next sample.
+void inlet_impl::rearm_fd() {
+    drain(wait_fd_);
+    if (!log_->arm(*this, reader_->position()) || closed_.load() || failed_.load())
+        signal(wait_fd_);
+}
+
+// --- pulling --------------------------------------------------------------------------------------------------------
+
+void inlet_impl::check_usable() const {
+    if (closed_.load(std::memory_order_acquire)) [[unlikely]]
+        throw error(errc::closed, title() + ": it was closed; open a new inlet to go on");
+    if (fork_.in_child()) [[unlikely]]
+        throw error(errc::closed, title() + ": it belongs to the parent process; open inlets after fork");
+    if (failed_.load(std::memory_order_acquire)) [[unlikely]] {
+        const std::lock_guard lock(info_mutex_);
+        throw stream_lost(failure_);
+    }
+}
+
+/// Brings offset_ up to date for what lies at `position`.
+void inlet_impl::apply_marks(std::uint64_t position, bool& new_segment) {
+    while (buffer_ && buffer_->next_mark() <= position) {
+        const core::sequence_mark mark = buffer_->take_mark();
+        if (mark.new_segment) {
+            const std::uint64_t reached = mark.position + offset_;
+            if (!first_segment_ && reached > next_sequence_)
+                lost_.fetch_add(reached - next_sequence_, std::memory_order_relaxed); // dropped here, before the switch
+            new_segment = !first_segment_;
+            first_segment_ = false;
+            next_sequence_ = mark.sequence;
+        }
+        offset_ = mark.sequence - mark.position;
+    }
+}
+
+/// What lies at the cursor, if anything.
+bool inlet_impl::look(std::uint32_t max, next_chunk& out) {
+    if (full_ == when_full::latest && reader_->lag() > 1)
+        reader_->skip_to(log_->head() - 1);
+    out.span = reader_->peek(max);
+    if (!out.span)
+        return false;
+    out.result = {};
+    apply_marks(out.span.position, out.result.new_segment);
+    if (buffer_) {
+        const std::uint64_t next_mark = buffer_->next_mark();
+        if (next_mark - out.span.position < out.span.count)
+            out.span.count = static_cast<std::uint32_t>(next_mark - out.span.position);
+    }
+    out.result.samples = out.span.count;
+    out.result.first_sequence = out.span.position + offset_;
+    out.result.lost_before = out.result.first_sequence - next_sequence_;
+    out.result.status = pull_status::data;
+    return true;
+}
+
+void inlet_impl::take(const next_chunk& chunk, std::uint32_t count) noexcept {
+    reader_->advance(count);
+    next_sequence_ = chunk.result.first_sequence + count;
+    pulled_.fetch_add(count, std::memory_order_relaxed);
+    if (chunk.result.lost_before)
+        lost_.fetch_add(chunk.result.lost_before, std::memory_order_relaxed);
+}
+
+/// After the last sample: the result that says so.
+std::optional<pull_result> inlet_impl::at_end() {
+    if (!log_->finished() || reader_->lag() > 0)
+        return std::nullopt;
+    bool new_segment = false;
+    apply_marks(reader_->position(), new_segment);
+    const std::uint64_t final = buffer_ ? buffer_->final_sequence() : log_->head();
+    pull_result ended{.samples = 0,
+                      .first_sequence = final,
+                      .lost_before = 0,
+                      .new_segment = new_segment,
+                      .status = pull_status::ended};
+    if (!end_reported_) {
+        end_reported_ = true;
+        ended.lost_before = final > next_sequence_ ? final - next_sequence_ : 0;
+        lost_.fetch_add(ended.lost_before, std::memory_order_relaxed);
+        next_sequence_ = final;
+    }
+    return ended;
+}
+
+inlet_impl::next_chunk inlet_impl::wait_for_chunk(std::uint32_t max, std::chrono::nanoseconds timeout) {
+    next_chunk chunk;
+    if (closed_.load(std::memory_order_acquire) || fork_.in_child()) [[unlikely]]
+        check_usable();
+    if (look(max, chunk))
+        return chunk;
+    const time_point deadline = timeout.count() <= 0 ? time_point::min() : deadline_after(clock::now(), timeout);
+    for (;;) {
+        if (const auto ended = at_end()) {
+            chunk.result = *ended;
+            return chunk;
+        }
+        check_usable(); // failed: only once all that came is pulled
+        if (deadline == time_point::min() || clock::now() >= deadline) {
+            if (use_wait_fd_.load(std::memory_order_relaxed))
+                rearm_fd();
+            return chunk;
+        }
+        sleep_until(deadline);
+        if (look(max, chunk))
+            return chunk;
+    }
+}
+
+std::size_t inlet_impl::wait_for_samples(std::size_t max_samples, std::chrono::nanoseconds timeout) {
+    return wait_for_chunk(static_cast<std::uint32_t>(std::clamp<std::size_t>(max_samples, 1, UINT32_MAX)), timeout)
+        .span.count;
+}
+
+bool inlet_impl::pull_ready() { return reader_->lag() > 0 || log_->finished() || closed_.load() || failed_.load(); }
+
+pull_result inlet_impl::pull_values(void* values, channel_format element, std::size_t count, std::span<double> stamps,
+                                    std::chrono::nanoseconds timeout) {
+    if (!is_fixed_size(format_)) [[unlikely]]
+        throw error(errc::format_mismatch,
+                    fmt::format("{}: its samples are {}; pull into std::string", title(), to_string(format_)));
+    const std::size_t room = count / channels_;
+    if (room * channels_ != count || (!stamps.empty() && stamps.size() < room)) [[unlikely]]
+        throw error(errc::shape_mismatch,
+                    fmt::format("{}: room for {} values and {} stamps does not fit samples of {} channels", title(),
+                                count, stamps.size(), channels_));
+    next_chunk chunk =
+        wait_for_chunk(static_cast<std::uint32_t>(std::min<std::size_t>(room ? room : 1, UINT32_MAX)), timeout);
+    if (!chunk.span || room == 0)
+        return room == 0 && chunk.span ? pull_result{} : chunk.result;
+    core::convert_values(values, element, chunk.span.samples(), format_, chunk.span.count * channels_);
+    if (!stamps.empty())
+        std::memcpy(stamps.data(), chunk.span.stamps(), chunk.span.count * sizeof(double));
+    take(chunk, chunk.span.count);
+    return chunk.result;
+}
+
+pull_result inlet_impl::pull_text(std::vector<std::string>& values, std::vector<double>& stamps,
+                                  std::chrono::nanoseconds timeout, std::size_t max_samples) {
+    if (is_fixed_size(format_)) [[unlikely]]
+        throw error(errc::format_mismatch,
+                    fmt::format("{}: its samples are {}; pull into a numeric type", title(), to_string(format_)));
+    next_chunk chunk =
+        wait_for_chunk(static_cast<std::uint32_t>(std::clamp<std::size_t>(max_samples, 1, UINT32_MAX)), timeout);
+    values.resize(chunk.span.count * channels_);
+    stamps.resize(chunk.span.count);
+    if (!chunk.span)
+        return chunk.result;
+    const auto ends = chunk.span.offsets();
+    const auto text = chunk.span.text();
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i].assign(reinterpret_cast<const char*>(text.data()) + (ends[i] - ends[0]), ends[i + 1] - ends[i]);
+    std::memcpy(stamps.data(), chunk.span.stamps(), chunk.span.count * sizeof(double));
+    take(chunk, chunk.span.count);
+    return chunk.result;
+}
+
+chunk_view inlet_impl::pull_view(std::chrono::nanoseconds timeout, std::size_t max_samples) {
+    if (!is_fixed_size(format_)) [[unlikely]]
+        throw error(errc::not_supported, fmt::format("{}: its samples are {}, which cannot be viewed in place; use "
+                                                     "pull_chunk",
+                                                     title(), to_string(format_)));
+    next_chunk chunk =
+        wait_for_chunk(static_cast<std::uint32_t>(std::clamp<std::size_t>(max_samples, 1, UINT32_MAX)), timeout);
+    chunk_view view;
+    view.result_ = chunk.result;
+    view.format_ = format_;
+    if (!chunk.span)
+        return view;
+    view.state_ = std::make_unique<view_state>();
+    view.state_->segment = reader_->share_segment();
+    view.data_ = chunk.span.samples();
+    view.count_ = chunk.span.count * channels_;
+    view.stamps_ = {chunk.span.stamps(), chunk.span.count};
+    take(chunk, chunk.span.count);
+    return view;
+}
+
+// --- the rest -------------------------------------------------------------------------------------------------------
+
+stream_info inlet_impl::info() const {
+    const std::lock_guard lock(info_mutex_);
+    return info_;
+}
+
+std::size_t inlet_impl::samples_available() {
+    check_usable();
+    return reader_->lag();
+}
+
+std::size_t inlet_impl::flush() {
+    check_usable();
+    const std::uint64_t head = log_->head();
+    const std::uint64_t before = reader_->position();
+    bool new_segment = false;
+    reader_->skip_to(head);
+    apply_marks(head, new_segment);
+    next_sequence_ = head + offset_;
+    return head - before;
+}
+
+inlet_stats inlet_impl::stats() const {
+    inlet_stats s;
+    if (fork_.in_child())
+        return s;
+    s.pulled = pulled_.load(std::memory_order_relaxed);
+    s.lost = lost_.load(std::memory_order_relaxed);
+    s.buffered = reader_->lag();
+    s.samples = buffer_ ? buffer_->received() : s.pulled + s.buffered;
+    s.frames = frames_.load(std::memory_order_relaxed);
+    s.bytes = bytes_.load(std::memory_order_relaxed);
+    s.reconnects = greetings_.load(std::memory_order_relaxed) - 1;
+    s.ignored = ignored_.load(std::memory_order_relaxed);
+    s.connected = connected_.load(std::memory_order_acquire) && !log_->finished();
+    return s;
+}
+
+} // namespace rivulet::detail

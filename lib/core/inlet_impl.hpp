@@ -1,0 +1,142 @@
+#pragma once
+
+#include "core/context_impl.hpp"
+#include "core/inlet_buffer.hpp"
+#include "platform/fork_guard.hpp"
+#include "platform/futex.hpp"
+#include "platform/reactor.hpp"
+#include "platform/unique_fd.hpp"
+#include "transport/transport.hpp"
+
+#include <rivulet/inlet.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rivulet::detail {
+
+/// What keeps a chunk_view's memory alive.
+class view_state {
+public:
+    samples::segment_ref segment;
+};
+
+/// An inlet. Threads: one thread pulls; frames come from whoever pumps the link (the I/O thread, or the pulling thread
+/// while it waits) or from an inproc outlet's pushing thread, and meet the puller in the log only.
+///
+/// Who pumps: pump_mutex_ is held around every pump(). While a thread waits in pull it watches the link's descriptor
+/// itself (driving_), so that a frame reaches it without a hop over the I/O thread; when no pull has come for
+/// `lease`, the I/O thread takes the descriptor back.
+class inlet_impl final : public transport::frame_sink, public platform::io_handler, public samples::log_waiter {
+public:
+    inlet_impl(std::string_view endpoint, inlet_options options);
+    ~inlet_impl() override;
+
+    pull_result pull_values(void* values, channel_format element, std::size_t count, std::span<double> stamps,
+                            std::chrono::nanoseconds timeout);
+    pull_result pull_text(std::vector<std::string>& values, std::vector<double>& stamps,
+                          std::chrono::nanoseconds timeout, std::size_t max_samples);
+    chunk_view pull_view(std::chrono::nanoseconds timeout, std::size_t max_samples);
+    std::size_t wait_for_samples(std::size_t max_samples, std::chrono::nanoseconds timeout);
+    /// A pull would return at once.
+    bool pull_ready();
+
+    stream_info info() const;
+    std::size_t channels() const noexcept { return channels_; }
+    const std::string& endpoint() const noexcept { return endpoint_; }
+    std::size_t samples_available();
+    std::size_t flush();
+    int wait_fd();
+    /// Makes wait_fd() unreadable unless there is something to pull. Pulling thread.
+    void prepare_wait() { rearm_fd(); }
+    inlet_stats stats() const;
+    void close();
+    bool inert() const noexcept { return fork_.in_child(); }
+
+    // frame_sink
+    bool on_greeting(const wire::info_frame& info, std::uint64_t next_sequence, samples::log_reader* shared) override;
+    bool ready_for_data() override;
+    void on_data(const wire::data_view& frame, std::size_t wire_bytes) override;
+    void on_status(const wire::status_frame& frame) override;
+    void on_ignored() override;
+    void on_disconnect() override;
+    // io_handler
+    void on_ready(int fd, std::uint32_t events) override;
+    void on_turn(platform::time_point now) override;
+    // log_waiter
+    void wake() noexcept override;
+
+private:
+    struct next_chunk {
+        samples::log_span span;
+        pull_result result;
+    };
+    /// What lies next, cut at gaps and segments; waits for it. `result.samples` is span.count.
+    next_chunk wait_for_chunk(std::uint32_t max, std::chrono::nanoseconds timeout);
+    bool look(std::uint32_t max, next_chunk& out);
+    void take(const next_chunk& chunk, std::uint32_t count) noexcept;
+    void apply_marks(std::uint64_t position, bool& new_segment);
+    std::optional<pull_result> at_end();
+    void sleep_until(platform::time_point deadline);
+    bool drive(platform::time_point deadline);
+    void give_back_fd() noexcept;
+    void pump_from_io_thread(platform::time_point now);
+    void rearm_fd();
+    void check_usable() const;
+    void wait_for_greeting(std::chrono::nanoseconds timeout);
+    void fail(std::string message);
+    std::string title() const;
+
+    const platform::fork_guard fork_;
+    const std::shared_ptr<context_impl> ctx_;
+    const std::string endpoint_;
+    const when_full full_;
+    const std::optional<buffer_size> max_buffered_;
+    const std::chrono::nanoseconds lost_after_;
+    const std::chrono::nanoseconds busy_poll_;
+
+    // Receiving side.
+    std::mutex pump_mutex_;              ///< held around link_->pump()
+    platform::light_mutex buffer_mutex_; ///< held in every sink call: writes to buffer_, expectations
+    std::unique_ptr<transport::inlet_link> link_;
+    std::unique_ptr<core::inlet_buffer> buffer_; ///< links that deliver frames; made at the first greeting
+    std::endian order_ = std::endian::native;
+    std::atomic<std::int64_t> last_heard_ns_{0};
+    std::atomic<std::uint64_t> frames_{0}, bytes_{0}, ignored_{0}, greetings_{0};
+    std::atomic<bool> connected_{false};
+
+    // Both sides.
+    mutable std::mutex info_mutex_;
+    stream_info info_;
+    std::string failure_; ///< under info_mutex_, once failed_
+    std::atomic<bool> greeted_{false};
+    std::atomic<bool> failed_{false};
+    std::atomic<bool> closed_{false};
+    std::mutex close_mutex_;
+    std::shared_ptr<samples::sample_log> log_; ///< set at the first greeting, then constant
+    platform::event wakeup_;                   ///< data, end, failure, close
+    platform::unique_fd wait_fd_;              ///< eventfd for wait_fd(), made with the inlet
+    platform::unique_fd drive_fd_;             ///< eventfd that wakes a pull that watches the link itself
+    std::atomic<bool> use_wait_fd_{false};
+    std::atomic<bool> driving_{false};    ///< the pulling thread watches the link's descriptor
+    std::atomic<bool> fd_with_io_{false}; ///< the I/O thread watches it
+    std::atomic<std::int64_t> last_driven_ns_{0};
+
+    // Pulling side.
+    std::size_t channels_ = 1;
+    channel_format format_ = channel_format::float32;
+    samples::log_reader* reader_ = nullptr; ///< the link's, or own_reader_; set at the first greeting
+    bool shared_ = false;                   ///< reader_ is in the outlet's own log
+    std::unique_ptr<samples::log_reader> own_reader_;
+    std::uint64_t offset_ = 0;        ///< sequence number = position + offset_ (modulo 2^64)
+    std::uint64_t next_sequence_ = 0; ///< what the next pull should bring
+    bool first_segment_ = true;
+    bool end_reported_ = false;
+    std::atomic<std::uint64_t> pulled_{0}, lost_{0};
+};
+
+} // namespace rivulet::detail

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "core/context_impl.hpp"
+#include "platform/fork_guard.hpp"
+#include "platform/futex.hpp"
+#include "platform/unique_fd.hpp"
+#include "samples/sample_log.hpp"
+#include "transport/transport.hpp"
+
+#include <rivulet/outlet.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rivulet::detail {
+
+/// The stamps of one push: either one a sample, or one for the last from which the others follow.
+struct push_stamps {
+    std::span<const double> each;
+    double last = now;
+};
+
+/// An outlet. Threads: pushes are serialised by producer_; links call consumer_changed on the I/O thread (or on a
+/// thread that attaches); everything else from any thread.
+class outlet_impl {
+public:
+    outlet_impl(stream_info info, outlet_options options);
+    ~outlet_impl();
+
+    void push_values(const void* values, channel_format element, std::size_t count, const push_stamps& stamps);
+    void push_text(std::span<const std::string_view> values, const push_stamps& stamps);
+
+    std::size_t consumer_count() const;
+    bool wait_for_consumers(std::chrono::nanoseconds timeout, std::size_t count) const;
+    void set_consumer_callback(std::function<void(const consumer_event&)> callback);
+    bool flush(std::chrono::nanoseconds timeout) const;
+    outlet_stats stats() const;
+    std::vector<std::string> endpoints() const;
+    void stop(std::chrono::nanoseconds linger);
+    void stop() { stop(linger_); }
+
+    const stream_info& info() const noexcept { return info_; }
+    bool inert() const noexcept { return fork_.in_child(); }
+
+private:
+    void check_open() const;
+    std::size_t check_shape(std::size_t count, std::size_t stamps) const;
+    void check_stamps(const push_stamps& stamps) const;
+    void append(const void* values, channel_format element, std::size_t samples, const push_stamps& stamps);
+    void append_text(std::span<const std::string_view> values, std::size_t samples, const push_stamps& stamps);
+    void send(const std::byte* values, std::size_t samples, std::size_t sample_bytes, const push_stamps& stamps);
+    void send_frame(const transport::sync_frame& frame);
+    void wait_for_room();
+    void consumer_changed(const consumer_event& event);
+    samples::log_options log_options(const outlet_options& options) const;
+    std::string title() const;
+
+    const platform::fork_guard fork_;
+    const std::shared_ptr<context_impl> ctx_;
+    stream_info info_;
+    std::size_t channels_ = 0;
+    std::chrono::nanoseconds send_timeout_;
+    std::chrono::nanoseconds linger_;
+    std::size_t max_frame_;
+    samples::sample_log::overflow policy_ = samples::sample_log::overflow::drop_oldest;
+    std::shared_ptr<samples::sample_log> log_; ///< async only
+    transport::outlet_environment environment_;
+    std::vector<std::unique_ptr<transport::outlet_link>> links_;
+    platform::unique_fd stop_fd_; ///< wakes a push that polls
+
+    platform::light_mutex producer_;
+    std::uint64_t sequence_ = 0; ///< sync: of the next sample, under producer_
+    std::atomic<std::uint64_t> pushed_{0};
+    transport::poll_set wait_; ///< sync: under producer_
+
+    std::atomic<bool> stopping_{false};
+    std::mutex stop_mutex_;
+    bool stopped_ = false;
+
+    mutable std::mutex consumers_mutex_;
+    mutable std::condition_variable consumers_changed_;
+    std::shared_ptr<const std::function<void(const consumer_event&)>> callback_;
+};
+
+} // namespace rivulet::detail

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "platform/reactor.hpp"
+
+#include <rivulet/config.hpp>
+
+#include <memory>
+#include <mutex>
+#include <typeindex>
+#include <unordered_map>
+
+namespace rivulet::transport {
+
+/// What all links of a context share: settings, the I/O thread, and one object a backend (made at its first use).
+/// Threads: any.
+class io_context {
+public:
+    explicit io_context(config values) : settings(std::move(values)), io("rivulet-io") {}
+    virtual ~io_context() = default;
+
+    const config settings;
+    platform::reactor io;
+
+    /// The backend's shared object of type T, made by its constructor from (const config&) at the first call.
+    template<class T>
+    std::shared_ptr<T> backend() {
+        const std::lock_guard lock(mutex_);
+        auto& slot = backends_[typeid(T)];
+        if (!slot)
+            slot = std::make_shared<T>(settings);
+        return std::static_pointer_cast<T>(slot);
+    }
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<std::type_index, std::shared_ptr<void>> backends_;
+};
+
+} // namespace rivulet::transport

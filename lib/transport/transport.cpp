@@ -1,0 +1,57 @@
+#include "transport/transport.hpp"
+
+#include "transport/endpoint.hpp"
+#include "transport/inproc/inproc_link.hpp"
+
+#include <rivulet/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <string>
+
+namespace rivulet::transport {
+namespace {
+
+/// What a backend offers for one scheme. The only list of backends.
+struct backend {
+    std::string_view scheme;
+    std::unique_ptr<outlet_link> (*listen)(const endpoint&, const outlet_environment&);
+    std::unique_ptr<inlet_link> (*connect)(const endpoint&, const inlet_environment&);
+};
+
+constexpr std::array backends{
+    backend{"inproc", inproc::listen, inproc::connect},
+};
+
+const backend& backend_of(const endpoint& where) {
+    const auto found = std::ranges::find(backends, where.scheme, &backend::scheme);
+    if (found == backends.end())
+        throw error(errc::not_supported, "endpoint " + where.to_string() + ": this build has no backend for " +
+                                             where.scheme + "; use zmq+tcp, zmq+ipc or inproc");
+    return *found;
+}
+
+} // namespace
+
+void poll_set::wait(time_point now) {
+    int timeout = -1;
+    if (wake_at != time_point::max()) {
+        // Rounded up: waking early would spin.
+        const auto ms = std::chrono::ceil<std::chrono::milliseconds>(wake_at - now).count();
+        timeout = static_cast<int>(std::clamp<std::int64_t>(ms, 0, INT_MAX));
+    }
+    ::poll(fds.data(), fds.size(), timeout);
+}
+
+std::unique_ptr<outlet_link> open_outlet_link(std::string_view text, const outlet_environment& environment) {
+    const endpoint where = parse_endpoint(text, endpoint_use::listen);
+    return backend_of(where).listen(where, environment);
+}
+
+std::unique_ptr<inlet_link> open_inlet_link(std::string_view text, const inlet_environment& environment) {
+    const endpoint where = parse_endpoint(text, endpoint_use::connect);
+    return backend_of(where).connect(where, environment);
+}
+
+} // namespace rivulet::transport

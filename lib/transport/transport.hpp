@@ -1,0 +1,154 @@
+#pragma once
+
+#include "platform/futex.hpp"
+#include "samples/sample_log.hpp"
+#include "wire/frame.hpp"
+
+#include <rivulet/options.hpp>
+#include <rivulet/outlet.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <poll.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The one interface between core and the backends. core makes links by endpoint string and knows no backend's name.
+///
+/// An outlet has one outlet_link an endpoint. In async mode the link reads the outlet's sample log by itself, with one
+/// cursor a consumer, on the context's I/O thread; in sync mode the pushing thread hands it one frame at a time. An
+/// inlet has one inlet_link, which is pumped by the I/O thread, or by a thread that waits in pull.
+namespace rivulet::transport {
+
+using platform::time_point;
+
+class io_context;
+
+// --- outlet's side --------------------------------------------------------------------------------------------------
+
+/// What an outlet gives to its links; outlives them. The functions may be called from any thread, but not with a lock
+/// of the link held that its public operations take.
+struct outlet_environment {
+    std::shared_ptr<io_context> io;
+    const stream_info* info = nullptr;
+    std::shared_ptr<samples::sample_log> log; ///< async; null in sync mode
+    bool wait_for_slow = false;               ///< async, on_full::wait
+    std::chrono::nanoseconds send_timeout{};
+    std::size_t max_frame = 0;
+    std::uint32_t max_consumers = 0;
+    std::function<void(const consumer_event&)> on_consumer; ///< told of every change, in order
+};
+
+/// One frame of a sync push: the payload lies in the caller's memory.
+struct sync_frame {
+    wire::data_header header;
+    wire::data_head head; ///< encoded once for all links; lies on the pushing thread's stack
+    wire::bytes_view
+        prefix; ///< what comes before the payload in its bin (a blob's offsets); on the stack, to be copied
+    wire::bytes_view payload;
+};
+
+/// Descriptors that a waiting push polls, and when to look again at the latest.
+struct poll_set {
+    std::vector<pollfd> fds;
+    time_point wake_at = time_point::max();
+
+    void clear() {
+        fds.clear();
+        wake_at = time_point::max();
+    }
+    void add(int fd, short events) { fds.push_back({fd, events, 0}); }
+    void at(time_point when) { wake_at = std::min(wake_at, when); }
+    /// Polls until something is ready or wake_at; timeouts are rounded up.
+    void wait(time_point now);
+};
+
+class outlet_link {
+public:
+    virtual ~outlet_link() = default;
+
+    /// The endpoint with its actual port or path, in a form that connects from this host. Constant.
+    virtual const std::string& endpoint() const noexcept = 0;
+
+    /// Consumers that said hello and are served now. Any thread.
+    virtual std::size_t consumer_count() const = 0;
+    /// Adds this link's share to `stats` (totals and current consumers). Any thread.
+    virtual void add_stats(outlet_stats& stats) const = 0;
+    /// Everything published so far is handed over, and nothing waits in our own buffers. Any thread.
+    virtual bool drained() const = 0;
+
+    /// Sync: hands the frame to every consumer without waiting on any. The payload must stay until progress() said so.
+    /// Pushing thread only, as progress and abort.
+    virtual void begin_send(const sync_frame& frame, time_point deadline) = 0;
+    /// Sync: goes on with what begin_send began. True: nothing refers to the payload any more. False: wait on what was
+    /// added to `wait`, then call again. Consumers past their deadline are disconnected here.
+    virtual bool progress(time_point now, poll_set& wait) = 0;
+    /// Sync: disconnects all that have not taken the frame yet; progress() ends soon after.
+    virtual void abort_send() = 0;
+    /// Sync: the bytes are in the kernel when begin_send returns, as a rule; such links go first.
+    virtual bool sends_directly() const noexcept { return false; }
+
+    /// Stops accepting, drains until `deadline`, tells consumers that the stream ended, disconnects. Blocks at most
+    /// until about the deadline; idempotent. No operation but the destructor follows. Calling thread: not the I/O
+    /// thread's handlers of this link.
+    virtual void close(time_point deadline) = 0;
+};
+
+// --- inlet's side ---------------------------------------------------------------------------------------------------
+
+/// Where an inlet_link delivers what it receives. Called by the thread that pumps, or, where a link says so, by the
+/// outlet's pushing thread; one at a time.
+class frame_sink {
+public:
+    virtual ~frame_sink() = default;
+    /// The outlet answered: this is the stream, and the sequence of the first sample that will come. Called again
+    /// after each reconnect. `shared`: a cursor in the outlet's own log, to be read in place of what on_data would
+    /// deliver (positions are sequence numbers); owned by the link until its destruction, used by the pulling thread.
+    /// False: cannot go on with this stream (another format); the link closes.
+    virtual bool on_greeting(const wire::info_frame& info, std::uint64_t next_sequence,
+                             samples::log_reader* shared) = 0;
+    /// Room for another frame? If not, the link stops reading until pump() is called again.
+    virtual bool ready_for_data() = 0;
+    virtual void on_data(const wire::data_view& frame, std::size_t wire_bytes) = 0;
+    virtual void on_status(const wire::status_frame& frame) = 0;
+    virtual void on_ignored() = 0;
+    virtual void on_disconnect() = 0;
+};
+
+struct inlet_environment {
+    std::shared_ptr<io_context> io;
+    std::string name;
+    start_at start;
+    bool holds = false; ///< when_full::hold: the outlet is to feel it when nobody pulls
+    std::size_t max_frame = 0;
+    frame_sink* sink = nullptr;
+};
+
+class inlet_link {
+public:
+    virtual ~inlet_link() = default;
+
+    /// Readable when pump() may have something to do; -1: the link calls notify itself, pump() is never needed.
+    virtual int fd() const noexcept = 0;
+    /// Receives what is there without blocking, at most `max_frames`. True: there may be more. One thread at a time.
+    virtual bool pump(time_point now, std::size_t max_frames) = 0;
+    /// When pump() wants to be called even if fd() stays silent.
+    virtual time_point next_turn() const noexcept { return time_point::max(); }
+
+    /// Tells the outlet that all was received (after `end`), so that it may close at once.
+    virtual void acknowledge_end() = 0;
+    /// Disconnects; idempotent. No pump() follows.
+    virtual void close() = 0;
+};
+
+// --- making links ---------------------------------------------------------------------------------------------------
+
+/// Listens. @throws error bad_endpoint, address_in_use, path_too_long, not_supported, system.
+std::unique_ptr<outlet_link> open_outlet_link(std::string_view endpoint, const outlet_environment& environment);
+
+/// Begins to connect, and goes on trying until closed. @throws error bad_endpoint, not_supported.
+std::unique_ptr<inlet_link> open_inlet_link(std::string_view endpoint, const inlet_environment& environment);
+
+} // namespace rivulet::transport
