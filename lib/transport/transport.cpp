@@ -2,6 +2,8 @@
 
 #include "transport/endpoint.hpp"
 #include "transport/inproc/inproc_link.hpp"
+#include "transport/zmq/zmq_inlet_link.hpp"
+#include "transport/zmq/zmq_outlet_link.hpp"
 
 #include <rivulet/error.hpp>
 
@@ -22,6 +24,8 @@ struct backend {
 
 constexpr std::array backends{
     backend{"inproc", inproc::listen, inproc::connect},
+    backend{"zmq+tcp", zmq::listen, zmq::connect},
+    backend{"zmq+ipc", zmq::listen, zmq::connect},
 };
 
 const backend& backend_of(const endpoint& where) {

@@ -137,8 +137,6 @@ public:
     /// When pump() wants to be called even if fd() stays silent.
     virtual time_point next_turn() const noexcept { return time_point::max(); }
 
-    /// Tells the outlet that all was received (after `end`), so that it may close at once.
-    virtual void acknowledge_end() = 0;
     /// Disconnects; idempotent. No pump() follows.
     virtual void close() = 0;
 };

@@ -45,7 +45,6 @@ public:
             h->room_made();
         return false;
     }
-    void acknowledge_end() override {}
     void close() override {
         directory::instance().stop_waiting(attachment_);
         if (const auto h = hub_.lock())

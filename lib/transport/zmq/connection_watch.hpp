@@ -1,0 +1,50 @@
+#pragma once
+
+#include "transport/zmq/zmq_runtime.hpp"
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace rivulet::transport::zmq {
+
+/// One accepted connection of a listening socket. Descriptor numbers are reused; serials are not.
+struct connection {
+    int fd = -1;
+    std::uint64_t serial = 0; ///< 0 = none
+    friend bool operator==(const connection&, const connection&) = default;
+};
+
+/// Knows by a socket monitor which connections a listening socket has, and can end one of them without touching any
+/// other. Race-free because libzmq reports DISCONNECTED before it closes the descriptor, on its single I/O thread:
+/// what is still listed after a dup was really duplicated. Threads: one at a time (the owner's lock).
+class connection_watch {
+public:
+    /// Before the socket is bound.
+    connection_watch(const zmq_runtime& runtime, zmq_socket& watched);
+
+    int fd() const; ///< of the monitor; readable when drain() may find something
+    /// Reads all events; must happen regularly, as an unread monitor blocks libzmq.
+    void drain();
+    /// The connection that has this descriptor now; serial 0 if none.
+    connection find(int fd) const noexcept;
+    bool alive(const connection& c) const noexcept { return c.serial != 0 && find(c.fd) == c; }
+
+    enum class verdict : std::uint8_t {
+        gone,     ///< it has ended already
+        writable, ///< left alone: its kernel buffer takes bytes, so it is not the one that blocks
+        shut      ///< shut down
+    };
+    /// Ends the connection; with `only_if_full` not when its kernel buffer has room.
+    verdict shut_down(const connection& c, bool only_if_full);
+
+    /// Before the watched socket is closed.
+    void stop(zmq_socket& watched);
+
+private:
+    zmq_socket events_;
+    std::unordered_map<int, std::uint64_t> live_;
+    std::uint64_t next_serial_ = 1;
+};
+
+} // namespace rivulet::transport::zmq

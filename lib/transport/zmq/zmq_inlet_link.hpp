@@ -1,0 +1,67 @@
+#pragma once
+
+#include "transport/endpoint.hpp"
+#include "transport/transport.hpp"
+#include "transport/zmq/zmq_runtime.hpp"
+#include "wire/frame.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+#include <zmq.h>
+
+namespace rivulet::transport::zmq {
+
+std::unique_ptr<inlet_link> connect(const transport::endpoint& where, const inlet_environment& environment);
+
+/// One SUB socket of an inlet, subscribed to its own token only. libzmq reconnects by itself and subscribes again, at
+/// which the outlet greets again. Threads: one at a time (the inlet's pump lock).
+class zmq_inlet_link final : public inlet_link {
+public:
+    zmq_inlet_link(const transport::endpoint& where, const inlet_environment& environment);
+    ~zmq_inlet_link() override { close(); }
+
+    int fd() const noexcept override { return fd_; }
+    bool pump(time_point now, std::size_t max_frames) override;
+    void close() override;
+
+private:
+    /// The parts of one message, reused.
+    class message {
+    public:
+        message();
+        ~message();
+        message(const message&) = delete;
+        message& operator=(const message&) = delete;
+        /// False: nothing there.
+        bool receive(void* socket);
+        std::size_t size() const noexcept { return used_; }
+        bool complete() const noexcept { return complete_; } ///< false: more parts than any message of ours has
+        wire::bytes_view part(std::size_t i) const noexcept;
+
+    private:
+        static constexpr std::size_t max_parts = 16;
+        mutable std::vector<zmq_msg_t> parts_;
+        std::size_t used_ = 0;
+        bool complete_ = true;
+    };
+
+    void handle();
+    void handle_data();
+    void handle_info();
+    void handle_status();
+    wire::bytes_view joined_frame();
+
+    const inlet_environment environment_;
+    const std::shared_ptr<zmq_runtime> runtime_;
+    const wire::token token_;
+    zmq_socket socket_;
+    int fd_ = -1;
+    message message_;
+    wire::data_parser parser_;
+    std::vector<std::byte> joined_;
+    bool greeted_ = false;
+    bool closed_ = false;
+};
+
+} // namespace rivulet::transport::zmq

@@ -1,0 +1,274 @@
+#include "transport/zmq/zmq_outlet_link.hpp"
+
+#include "platform/tsan.hpp"
+#include "transport/io_context.hpp"
+
+#include <rivulet/clock.hpp>
+#include <rivulet/error.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/epoll.h>
+#include <zmq.h>
+
+namespace rivulet::transport::zmq {
+
+using platform::clock;
+
+namespace {
+
+constexpr int max_message_bytes = 1024; ///< of what subscribers send: topics
+
+/// What LAST_ENDPOINT says behind the last colon.
+std::uint16_t port_of(const std::string& last_endpoint) {
+    return static_cast<std::uint16_t>(std::stoi(last_endpoint.substr(last_endpoint.rfind(':') + 1)));
+}
+
+[[noreturn]] void bind_failed(const std::string& endpoint) {
+    const int reason = ::zmq_errno();
+    const std::string text = "endpoint " + endpoint + ": cannot listen: " + last_reason();
+    if (reason == EADDRINUSE)
+        throw error(errc::address_in_use, text + "; choose another port, or * for any");
+    if (reason == EADDRNOTAVAIL || reason == ENODEV || reason == EINVAL)
+        throw error(errc::bad_endpoint, text + "; give an address or interface of this host, or *");
+    throw error(errc::system, text);
+}
+
+} // namespace
+
+std::unique_ptr<outlet_link> listen(const transport::endpoint& where, const outlet_environment& environment) {
+    return std::make_unique<zmq_outlet_link>(where, environment);
+}
+
+// --- opening and closing --------------------------------------------------------------------------------------------
+
+zmq_outlet_link::zmq_outlet_link(const transport::endpoint& where, const outlet_environment& environment)
+    : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()),
+      signal_(std::make_shared<release_signal>(environment.io->io, *this)), socket_(*runtime_, ZMQ_XPUB),
+      watch_(*runtime_, socket_) {
+    try {
+        configure(where);
+        bind(where);
+    } catch (...) {
+        signal_->detach();
+        watch_.stop(socket_);
+        throw;
+    }
+    socket_fd_ = socket_.get_int(ZMQ_FD);
+    watch_fd_ = watch_.fd();
+    if (environment_.log)
+        environment_.log->add_waiter(*this);
+    environment_.io->io.watch(socket_fd_, EPOLLIN, *this);
+    environment_.io->io.watch(watch_fd_, EPOLLIN, *this);
+    environment_.io->io.post(*this);
+}
+
+zmq_outlet_link::~zmq_outlet_link() { close(time_point::min()); }
+
+void zmq_outlet_link::configure(const transport::endpoint& where) {
+    socket_.set(ZMQ_XPUB_VERBOSER, 1);
+    // Nothing is ever dropped inside libzmq: what is in flight is bounded by each lane's window.
+    socket_.set(ZMQ_SNDHWM, 0);
+    socket_.set(ZMQ_RCVHWM, 16);
+    socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(max_message_bytes));
+    socket_.set(ZMQ_HANDSHAKE_IVL, 5000);
+    socket_.set(ZMQ_BACKLOG, 1024);
+    if (where.kind == transport::endpoint::family::tcp) {
+        socket_.set(ZMQ_TCP_KEEPALIVE, 1);
+        socket_.set(ZMQ_TCP_KEEPALIVE_IDLE, 10);
+        socket_.set(ZMQ_TCP_KEEPALIVE_INTVL, 5);
+        socket_.set(ZMQ_TCP_KEEPALIVE_CNT, 3);
+    }
+}
+
+void zmq_outlet_link::bind(const transport::endpoint& where) {
+    transport::endpoint actual = where;
+    if (where.kind == transport::endpoint::family::tcp) {
+        bind_tcp(where);
+        actual.port = port_of(socket_.last_endpoint());
+        if (where.wildcard_host())
+            actual.host = "127.0.0.1";
+    } else {
+        if (where.path.empty())
+            actual.path = fresh_ipc_path();
+        guard_ = std::make_unique<ipc_guard>(actual.path, actual.to_string());
+        if (::zmq_bind(socket_.get(), ("ipc://" + actual.path).c_str()) != 0)
+            bind_failed(actual.to_string());
+    }
+    endpoint_ = actual.to_string();
+}
+
+void zmq_outlet_link::bind_tcp(const transport::endpoint& where) {
+    const std::string host = where.wildcard_host() ? "*" : where.ipv6_literal() ? '[' + where.host + ']' : where.host;
+    const auto& ports = environment_.io->settings.ports;
+    std::uint32_t first = where.port;
+    std::uint32_t last = where.port;
+    if (where.port == 0 && ports.first != 0) {
+        first = ports.first;
+        last = ports.last;
+    }
+    for (std::uint32_t port = first; port <= last; ++port) {
+        const std::string address = "tcp://" + host + ':' + (port == 0 ? "*" : std::to_string(port));
+        // One socket for both families where the kernel has IPv6; a host without it refuses the first attempt.
+        const bool both = where.host == "*" || where.ipv6_literal();
+        socket_.set(ZMQ_IPV6, both ? 1 : 0);
+        if (::zmq_bind(socket_.get(), address.c_str()) == 0)
+            return;
+        if (both && where.host == "*" && ::zmq_errno() != EADDRINUSE) {
+            socket_.set(ZMQ_IPV6, 0);
+            if (::zmq_bind(socket_.get(), address.c_str()) == 0)
+                return;
+        }
+        if (::zmq_errno() != EADDRINUSE)
+            break;
+    }
+    bind_failed(where.to_string());
+}
+
+/// Sends what is left and the end; true when all consumers have it.
+bool zmq_outlet_link::finish_up(time_point now) {
+    const std::lock_guard lock(mutex_);
+    watch_.drain();
+    read_subscriptions(now);
+    pump(now, SIZE_MAX);
+    bool done = true;
+    for_each_lane([&](consumer_lane& lane) {
+        if (lane.kicked)
+            return;
+        if (!lane.caught_up()) {
+            done = false;
+            return;
+        }
+        if (!lane.ended) {
+            send_status(lane, wire::frame_kind::end, now);
+            lane.ended = true;
+            if (lane.plain)
+                send_plain_tail();
+        }
+        // An inlet answers the end by giving up its token; of plain subscribers we see only what libzmq released.
+        if (!lane.plain || lane.flow->in_flight() > 0)
+            done = false;
+    });
+    return done;
+}
+
+void zmq_outlet_link::close(time_point deadline) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_)
+            return;
+    }
+    signal_->go_direct();
+    if (environment_.log)
+        environment_.log->remove_waiter(*this);
+    environment_.io->io.forget(*this);
+    deliver_events();
+    poll_set wait;
+    for (;;) {
+        const time_point now = clock::now();
+        signal_->drain();
+        if (finish_up(now) || now >= deadline)
+            break;
+        wait.clear();
+        wait.add(socket_fd_, POLLIN);
+        wait.add(watch_fd_, POLLIN);
+        wait.add(signal_->fd(), POLLIN);
+        wait.at(std::min(deadline, now + std::chrono::milliseconds(100)));
+        wait.wait(now);
+    }
+    signal_->detach();
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    count_ = 0;
+    lanes_.clear();
+    plain_lane_.reset();
+    watch_.stop(socket_);
+    socket_.close();
+    guard_.reset();
+}
+
+// --- the I/O thread's turns -----------------------------------------------------------------------------------------
+
+void zmq_outlet_link::on_ready(int, std::uint32_t) { on_turn(clock::now()); }
+
+void zmq_outlet_link::on_turn(time_point now) {
+    {
+        const std::lock_guard lock(mutex_);
+        watch_.drain();
+        read_subscriptions(now);
+        if (pump(now, 4))
+            environment_.io->io.post(*this);
+        rest(now);
+    }
+    deliver_events();
+}
+
+/// The producer has more, and we are asleep: called by push.
+void zmq_outlet_link::wake() noexcept { environment_.io->io.post(*this); }
+
+/// What has to be done by time, and when to look again.
+void zmq_outlet_link::rest(time_point now) {
+    forget_dead_plain_peers();
+    if (now >= plain_info_due_)
+        send_plain_info(now);
+    if (environment_.log)
+        kick_stalled_plain(now);
+    send_keep_alives(now);
+    time_point next = plain_info_due_;
+    if (!lanes_.empty() || plain_lane_)
+        next = std::min(next, now + environment_.io->settings.tuning.keepalive / 2);
+    if (plain_stalled_since_ != time_point::max())
+        next = std::min(next, now + std::chrono::milliseconds(50));
+    environment_.io->io.schedule(*this, next);
+}
+
+void zmq_outlet_link::send_keep_alives(time_point now) {
+    const auto silence = environment_.io->settings.tuning.keepalive;
+    for_each_lane([&](consumer_lane& lane) {
+        if (!lane.kicked && now - lane.last_sent >= silence && lane.caught_up() && lane.flow->in_flight() == 0)
+            send_status(lane, wire::frame_kind::keep_alive, now);
+    });
+}
+
+void zmq_outlet_link::tell(consumer_event::kind what, const consumer_lane& lane) {
+    events_.push_back({what, lane.id, lane.name, lane.address, endpoint_, next_sequence()});
+}
+
+void zmq_outlet_link::deliver_events() {
+    std::vector<consumer_event> events;
+    {
+        const std::lock_guard lock(mutex_);
+        events.swap(events_);
+    }
+    for (const consumer_event& event : events)
+        environment_.on_consumer(event);
+}
+
+// --- statistics -----------------------------------------------------------------------------------------------------
+
+bool zmq_outlet_link::drained() const {
+    const std::lock_guard lock(mutex_);
+    const auto done = [](const consumer_lane& lane) {
+        return lane.kicked || (lane.caught_up() && lane.flow->in_flight() == 0);
+    };
+    return std::ranges::all_of(lanes_, [&](const auto& entry) { return done(*entry.second); }) &&
+           (!plain_lane_ || done(*plain_lane_));
+}
+
+void zmq_outlet_link::add_stats(outlet_stats& stats) const {
+    const std::lock_guard lock(mutex_);
+    stats.sent += gone_.sent;
+    stats.dropped += gone_.dropped;
+    stats.kicked += gone_.kicked;
+    stats.ignored += gone_.ignored;
+    stats.consumers += gone_.consumers + lanes_.size();
+    for (const auto& [token, lane] : lanes_) {
+        stats.current.push_back({lane->id, lane->name, lane->address, endpoint_, lane->sent(), lane->dropped(),
+                                 lane->reader ? lane->reader->lag() : 0});
+        stats.sent += lane->sent();
+        stats.dropped += lane->dropped();
+    }
+}
+
+} // namespace rivulet::transport::zmq
