@@ -1,5 +1,6 @@
 #include "transport/zmq/connection_watch.hpp"
 
+#include "platform/futex.hpp"
 #include "platform/unique_fd.hpp"
 
 #include <rivulet/error.hpp>
@@ -26,7 +27,7 @@ connection_watch::connection_watch(const zmq_runtime& runtime, zmq_socket& watch
     const std::string name = monitor_name();
     // Unbounded, or a burst of connections would block libzmq's I/O thread until we drain.
     events_.set(ZMQ_RCVHWM, 0);
-    if (::zmq_socket_monitor(watched.get(), name.c_str(), ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) != 0 ||
+    if (::zmq_socket_monitor(watched.get(), name.c_str(), ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED) != 0 ||
         ::zmq_connect(events_.get(), name.c_str()) != 0)
         throw error(errc::system, "ZeroMQ: cannot monitor a socket: " + last_reason());
 }
@@ -49,6 +50,8 @@ void connection_watch::drain() {
             live_[fd] = next_serial_++;
         else if (event == ZMQ_EVENT_DISCONNECTED)
             live_.erase(fd);
+        else if (event == ZMQ_EVENT_CLOSED)
+            listener_closed_ = true;
     }
     ::zmq_msg_close(&part);
 }
@@ -73,6 +76,20 @@ connection_watch::verdict connection_watch::shut_down(const connection& c, bool 
     }
     ::shutdown(twin.get(), SHUT_RDWR);
     return verdict::shut;
+}
+
+void connection_watch::stop_listening(zmq_socket& watched) {
+    constexpr auto patience = std::chrono::milliseconds(500);
+    const std::string address = watched.last_endpoint();
+    listener_closed_ = false;
+    if (address.empty() || ::zmq_unbind(watched.get(), address.c_str()) != 0)
+        return;
+    const platform::time_point deadline = platform::clock::now() + patience;
+    for (drain(); !listener_closed_ && platform::clock::now() < deadline; drain()) {
+        pollfd wait{fd(), POLLIN, 0};
+        ::poll(&wait, 1, 5);
+        (void)watched.get_int(ZMQ_EVENTS); // libzmq's own errands go on
+    }
 }
 
 void connection_watch::stop(zmq_socket& watched) {

@@ -38,6 +38,9 @@ public:
     /// Ends the connection; with `only_if_full` not when its kernel buffer has room.
     verdict shut_down(const connection& c, bool only_if_full);
 
+    /// Stops listening and waits until libzmq has let go of the port or path, so that a successor may take it at once.
+    /// Ends all connections.
+    void stop_listening(zmq_socket& watched);
     /// Before the watched socket is closed.
     void stop(zmq_socket& watched);
 
@@ -45,6 +48,7 @@ private:
     zmq_socket events_;
     std::unordered_map<int, std::uint64_t> live_;
     std::uint64_t next_serial_ = 1;
+    bool listener_closed_ = false;
 };
 
 } // namespace rivulet::transport::zmq

@@ -183,6 +183,7 @@ void zmq_outlet_link::close(time_point deadline) {
     count_ = 0;
     lanes_.clear();
     plain_lane_.reset();
+    watch_.stop_listening(socket_);
     watch_.stop(socket_);
     socket_.close();
     guard_.reset();

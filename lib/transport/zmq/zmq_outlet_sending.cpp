@@ -168,7 +168,7 @@ void zmq_outlet_link::send_plain_tail() {
 void zmq_outlet_link::begin_send(const sync_frame& frame, time_point deadline) {
     signal_->go_direct(); // releases wake the pushing thread, not the I/O thread
     const std::lock_guard lock(mutex_);
-    const time_point now = clock::now();
+    const time_point now = platform::clock::now();
     sync_next_ = frame.header.first_sequence + frame.header.count;
     send_deadline_ = deadline;
     next_look_ = deadline;
@@ -237,8 +237,8 @@ void zmq_outlet_link::kick_late(time_point now, bool all) {
 
 void zmq_outlet_link::abort_send() {
     const std::lock_guard lock(mutex_);
-    kick_late(clock::now(), true);
-    next_look_ = clock::now() + look_again;
+    kick_late(platform::clock::now(), true);
+    next_look_ = platform::clock::now() + look_again;
 }
 
 } // namespace rivulet::transport::zmq
