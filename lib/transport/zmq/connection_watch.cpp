@@ -27,7 +27,8 @@ connection_watch::connection_watch(const zmq_runtime& runtime, zmq_socket& watch
     const std::string name = monitor_name();
     // Unbounded, or a burst of connections would block libzmq's I/O thread until we drain.
     events_.set(ZMQ_RCVHWM, 0);
-    if (::zmq_socket_monitor(watched.get(), name.c_str(), ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED) != 0 ||
+    if (::zmq_socket_monitor(watched.get(), name.c_str(),
+                             ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED) != 0 ||
         ::zmq_connect(events_.get(), name.c_str()) != 0)
         throw error(errc::system, "ZeroMQ: cannot monitor a socket: " + last_reason());
 }

@@ -35,7 +35,7 @@ bool answers(const std::string& path) {
 
 } // namespace
 
-ipc_guard::ipc_guard(const std::string& path, const std::string& endpoint) : lock_path_(path + ".lock") {
+ipc_guard::ipc_guard(const std::string& path, const std::string& endpoint) : path_(path), lock_path_(path + ".lock") {
     for (;;) {
         lock_.reset(::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0660));
         if (!lock_)
@@ -63,8 +63,10 @@ ipc_guard::ipc_guard(const std::string& path, const std::string& endpoint) : loc
 }
 
 ipc_guard::~ipc_guard() {
-    if (lock_)
-        ::unlink(lock_path_.c_str());
+    struct stat what {};
+    if (::lstat(path_.c_str(), &what) == 0 && S_ISSOCK(what.st_mode))
+        ::unlink(path_.c_str());
+    ::unlink(lock_path_.c_str());
 }
 
 std::string fresh_ipc_path() {

@@ -13,11 +13,13 @@ class ipc_guard {
 public:
     /// @throws error address_in_use, bad_endpoint, system.
     ipc_guard(const std::string& path, const std::string& endpoint);
+    /// Removes the socket and the lock: after the listener has closed.
     ~ipc_guard();
     ipc_guard(const ipc_guard&) = delete;
     ipc_guard& operator=(const ipc_guard&) = delete;
 
 private:
+    std::string path_;
     std::string lock_path_;
     platform::unique_fd lock_;
 };
