@@ -53,20 +53,29 @@ void inlet_buffer::end(std::uint64_t final_sequence) {
 
 // --- appending ------------------------------------------------------------------------------------------------------
 
-/// The frame's stamps in native order, one a sample, in stamps_.
-void inlet_buffer::expand_stamps(const wire::data_view& frame, bool swapped) {
-    stamps_.resize(frame.count);
+/// The stamps of samples first .. first + count of a frame, in native order.
+void inlet_buffer::read_stamps(const wire::data_view& frame, std::uint32_t first, std::uint32_t count, bool swapped,
+                               double* to) const noexcept {
     if (!frame.column.empty()) {
+        const std::byte* from = frame.column.data() + first * sizeof(double);
         if (swapped)
-            wire::copy_swapped(stamps_.data(), frame.column.data(), frame.count, sizeof(double));
+            wire::copy_swapped(to, from, count, sizeof(double));
         else
-            std::memcpy(stamps_.data(), frame.column.data(), frame.count * sizeof(double));
+            std::memcpy(to, from, count * sizeof(double));
         return;
     }
-    double* to = stamps_.data();
     for (const wire::stamp_run& run : frame.runs) {
-        wire::expand_run(run, options_.rate_hz, to);
-        to += run.count;
+        if (count == 0)
+            return;
+        if (first >= run.count) {
+            first -= run.count;
+            continue;
+        }
+        const std::uint32_t n = std::min(run.count - first, count);
+        wire::expand_run({n, run.ahead - first, run.base}, options_.rate_hz, to);
+        to += n;
+        count -= n;
+        first = 0;
     }
 }
 
@@ -82,53 +91,53 @@ bool inlet_buffer::append(const wire::data_view& frame, std::endian order) {
         if (skip == frame.count)
             return true;
     }
-    expand_stamps(frame, swapped);
     if (sample_bytes == 0)
         return append_text(frame, skip, order);
 
     if (frame.first_sequence > expected_)
         mark(frame.first_sequence, false);
     expected_ = frame.first_sequence + frame.count;
-    const std::uint32_t count = frame.count - skip;
-    const std::byte* values = frame.payload.data() + skip * sample_bytes;
-    const std::uint32_t done = append_fixed(values, stamps_.data() + skip, count, swapped);
-    received_.fetch_add(count, std::memory_order_relaxed);
-    if (done < count) {
-        held_bytes_.resize((count - done) * sample_bytes);
-        if (swapped)
-            wire::copy_swapped(held_bytes_.data(), values + done * sample_bytes, (count - done) * options_.channels,
-                               value_bytes(options_.format));
-        else
-            std::memcpy(held_bytes_.data(), values + done * sample_bytes, held_bytes_.size());
-        held_stamps_.assign(stamps_.begin() + skip + done, stamps_.end());
+    received_.fetch_add(frame.count - skip, std::memory_order_relaxed);
+    const std::uint32_t done = skip + append_fixed(frame, skip, swapped);
+    if (const std::uint32_t left = frame.count - done; left != 0) {
+        held_bytes_.resize(left * sample_bytes);
+        held_stamps_.resize(left);
+        copy_values(held_bytes_.data(), frame.payload.data() + done * sample_bytes, left, swapped);
+        read_stamps(frame, done, left, swapped, held_stamps_.data());
         held_done_ = 0;
-        held_count_ = count - done;
+        held_count_ = left;
     }
     return true;
 }
 
-std::uint32_t inlet_buffer::append_fixed(const std::byte* values, const double* stamps, std::uint32_t count,
-                                         bool swapped) {
+void inlet_buffer::copy_values(std::byte* to, const std::byte* from, std::size_t samples, bool swapped) const noexcept {
     const std::size_t width = value_bytes(options_.format);
-    const std::size_t sample_bytes = width * options_.channels;
-    std::uint32_t done = 0;
-    while (done < count) {
+    if (swapped)
+        wire::copy_swapped(to, from, samples * options_.channels, width);
+    else
+        std::memcpy(to, from, samples * options_.channels * width);
+}
+
+/// Appends a frame's samples from `first` on, as far as there is room; returns how many.
+std::uint32_t inlet_buffer::append_fixed(const wire::data_view& frame, std::uint32_t first, bool swapped) {
+    const std::size_t sample_bytes = value_bytes(options_.format) * options_.channels;
+    std::uint32_t at = first;
+    while (at < frame.count) {
         const auto room = log_->reserve(policy_);
         if (room.count == 0)
             break;
-        const std::uint32_t n = std::min(room.count, count - done);
-        if (swapped)
-            wire::copy_swapped(room.samples, values + done * sample_bytes, n * options_.channels, width);
-        else
-            std::memcpy(room.samples, values + done * sample_bytes, n * sample_bytes);
-        std::memcpy(room.stamps, stamps + done, n * sizeof(double));
+        const std::uint32_t n = std::min(room.count, frame.count - at);
+        copy_values(room.samples, frame.payload.data() + at * sample_bytes, n, swapped);
+        read_stamps(frame, at, n, swapped, room.stamps);
         log_->commit(n);
-        done += n;
+        at += n;
     }
-    return done;
+    return at - first;
 }
 
 bool inlet_buffer::append_text(const wire::data_view& frame, std::uint32_t skip, std::endian order) {
+    stamps_.resize(frame.count);
+    read_stamps(frame, 0, frame.count, order != std::endian::native, stamps_.data());
     wire::text_payload payload;
     const std::uint64_t values = std::uint64_t{frame.count} * options_.channels;
     if (wire::text_payload::parse(frame.payload, values, order, payload) != wire::frame_error::none)
@@ -169,10 +178,12 @@ bool inlet_buffer::flush_held() {
             texts_.assign(held_texts_.begin() + static_cast<std::ptrdiff_t>(held_done_ * options_.channels),
                           held_texts_.end());
             n = log_->append_text(texts_, held_stamps_.data() + held_done_, policy_);
-        } else {
+        } else if (const auto room = log_->reserve(policy_); room.count != 0) {
             const std::size_t sample_bytes = value_bytes(options_.format) * options_.channels;
-            n = append_fixed(held_bytes_.data() + held_done_ * sample_bytes, held_stamps_.data() + held_done_, left,
-                             false);
+            n = std::min(room.count, left);
+            copy_values(room.samples, held_bytes_.data() + held_done_ * sample_bytes, n, false);
+            std::memcpy(room.stamps, held_stamps_.data() + held_done_, n * sizeof(double));
+            log_->commit(n);
         }
         held_done_ += n;
         if (n == 0)

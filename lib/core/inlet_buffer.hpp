@@ -51,9 +51,11 @@ public:
 private:
     void mark(std::uint64_t sequence, bool new_segment);
     bool flush_held();
-    std::uint32_t append_fixed(const std::byte* values, const double* stamps, std::uint32_t count, bool swapped);
+    std::uint32_t append_fixed(const wire::data_view& frame, std::uint32_t first, bool swapped);
+    void copy_values(std::byte* to, const std::byte* from, std::size_t samples, bool swapped) const noexcept;
     bool append_text(const wire::data_view& frame, std::uint32_t skip, std::endian order);
-    void expand_stamps(const wire::data_view& frame, bool swapped);
+    void read_stamps(const wire::data_view& frame, std::uint32_t first, std::uint32_t count, bool swapped,
+                     double* to) const noexcept;
 
     const samples::log_options options_;
     const samples::sample_log::overflow policy_;

@@ -57,9 +57,7 @@ void outlet::push_sample(std::span<const std::byte> bytes, double stamp) {
 }
 
 void outlet::push_one(const void* values, channel_format element, std::size_t count, double stamp) {
-    auto& impl = alive(impl_);
-    check_one_sample(impl, count);
-    impl.push_values(values, element, count, {{}, stamp});
+    alive(impl_).push_one(values, element, count, stamp);
 }
 
 void outlet::push_many(const void* values, channel_format element, std::size_t count, double stamp) {

@@ -27,6 +27,7 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
       stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     validate(info_);
     channels_ = static_cast<std::size_t>(info_.channel_count);
+    sample_bytes_ = info_.sample_bytes();
     core::check_max_frame(max_frame_, info_);
     if (options.endpoints.empty())
         throw error(errc::invalid_argument, title() + ": no endpoint given; name at least one to listen on");
@@ -88,6 +89,27 @@ void outlet_impl::check_stamps(const push_stamps& stamps) const {
         throw error(errc::invalid_argument, title() + ": a stamp is NaN; give seconds on local_clock(), or now");
 }
 
+void outlet_impl::push_one(const void* values, channel_format element, std::size_t count, double stamp) {
+    // Neither now (-infinity) nor NaN, and nothing to convert.
+    if (element == info_.format && count == channels_ && log_ && stamp > now && sample_bytes_ != 0) [[likely]] {
+        check_open();
+        const std::lock_guard lock(producer_);
+        if (const auto room = log_->reserve(policy_); room.count != 0) [[likely]] {
+            if (sample_bytes_ == sizeof(std::uint32_t))
+                std::memcpy(room.samples, values, sizeof(std::uint32_t));
+            else
+                std::memcpy(room.samples, values, sample_bytes_);
+            *room.stamps = stamp;
+            log_->commit(1);
+            return;
+        }
+    }
+    if (count != channels_) [[unlikely]]
+        throw error(errc::shape_mismatch,
+                    fmt::format("{}: one sample has {} values, got {}", title(), channels_, count));
+    push_values(values, element, count, {{}, stamp});
+}
+
 void outlet_impl::push_values(const void* values, channel_format element, std::size_t count,
                               const push_stamps& stamps) {
     check_open();
@@ -141,7 +163,6 @@ void outlet_impl::append(const void* values, channel_format element, std::size_t
         }
         done += n;
     }
-    pushed_.store(pushed_.load(std::memory_order_relaxed) + samples, std::memory_order_relaxed);
 }
 
 void outlet_impl::push_text(std::span<const std::string_view> values, const push_stamps& stamps) {
@@ -193,7 +214,6 @@ void outlet_impl::append_text(std::span<const std::string_view> values, std::siz
             wait_for_room();
         done += n;
     }
-    pushed_.store(pushed_.load(std::memory_order_relaxed) + samples, std::memory_order_relaxed);
 }
 
 /// The log is full of samples that somebody we wait for has not got yet.
@@ -236,7 +256,7 @@ void outlet_impl::send(const std::byte* values, std::size_t samples, std::size_t
         frame.head = wire::encode_data_head(frame.header, buffer);
         send_frame(frame);
         sequence_ += n;
-        pushed_.store(sequence_, std::memory_order_relaxed);
+        pushed_sync_.store(sequence_, std::memory_order_relaxed);
         done += n;
     }
 }
@@ -316,7 +336,7 @@ void outlet_impl::set_consumer_callback(std::function<void(const consumer_event&
     if (!shared)
         return;
     for (const consumer_stats& c : stats().current)
-        (*shared)({consumer_event::kind::joined, c.id, c.name, c.address, c.link, pushed_.load()});
+        (*shared)({consumer_event::kind::joined, c.id, c.name, c.address, c.link, pushed()});
 }
 
 bool outlet_impl::flush(std::chrono::nanoseconds timeout) const {
@@ -331,11 +351,15 @@ bool outlet_impl::flush(std::chrono::nanoseconds timeout) const {
     }
 }
 
+std::uint64_t outlet_impl::pushed() const noexcept {
+    return log_ ? log_->head() : pushed_sync_.load(std::memory_order_relaxed);
+}
+
 outlet_stats outlet_impl::stats() const {
     outlet_stats result;
     if (inert())
         return result;
-    result.pushed = pushed_.load(std::memory_order_relaxed);
+    result.pushed = pushed();
     for (const auto& link : links_)
         link->add_stats(result);
     return result;

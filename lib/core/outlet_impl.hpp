@@ -34,6 +34,8 @@ public:
     outlet_impl(stream_info info, outlet_options options);
     ~outlet_impl();
 
+    /// One sample; push_values with a short cut for what is pushed most.
+    void push_one(const void* values, channel_format element, std::size_t count, double stamp);
     void push_values(const void* values, channel_format element, std::size_t count, const push_stamps& stamps);
     void push_text(std::span<const std::string_view> values, const push_stamps& stamps);
 
@@ -60,12 +62,14 @@ private:
     void wait_for_room();
     void consumer_changed(const consumer_event& event);
     samples::log_options log_options(const outlet_options& options) const;
+    std::uint64_t pushed() const noexcept;
     std::string title() const;
 
     const platform::fork_guard fork_;
     const std::shared_ptr<context_impl> ctx_;
     stream_info info_;
     std::size_t channels_ = 0;
+    std::size_t sample_bytes_ = 0;
     std::chrono::nanoseconds send_timeout_;
     std::chrono::nanoseconds linger_;
     std::size_t max_frame_;
@@ -77,7 +81,7 @@ private:
 
     platform::light_mutex producer_;
     std::uint64_t sequence_ = 0; ///< sync: of the next sample, under producer_
-    std::atomic<std::uint64_t> pushed_{0};
+    std::atomic<std::uint64_t> pushed_sync_{0};
     transport::poll_set wait_; ///< sync: under producer_
 
     std::atomic<bool> stopping_{false};
