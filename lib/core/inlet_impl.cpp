@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t frames_per_pump = 64;
+constexpr auto lease = 20ms; ///< a puller that has not come back for so long lets the I/O thread receive
 
 std::int64_t ns_of(time_point t) noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
@@ -224,8 +226,7 @@ void inlet_impl::on_ready(int, std::uint32_t) { pump_from_io_thread(clock::now()
 void inlet_impl::on_turn(time_point now) {
     if (closed_.load(std::memory_order_acquire))
         return;
-    if (!driving_.load(std::memory_order_acquire))
-        give_back_fd();
+    take_back_fd(now);
     pump_from_io_thread(now);
     if (link_->fd() < 0 || !greeted_.load(std::memory_order_acquire) || !log_ || log_->finished())
         return;
@@ -251,31 +252,78 @@ void inlet_impl::wake() noexcept {
 void inlet_impl::sleep_until(time_point deadline) {
     if (busy_poll_.count() > 0) {
         const time_point until = std::min(deadline, deadline_after(clock::now(), busy_poll_));
-        while (clock::now() < until) {
-            if (link_->fd() >= 0 && pump_mutex_.try_lock()) {
-                link_->pump(clock::now(), frames_per_pump);
-                pump_mutex_.unlock();
-            }
-            if (reader_->lag() > 0 || log_->finished() || closed_.load() || failed_.load())
-                return;
+        while (!pull_ready()) {
+            const time_point now_time = clock::now();
+            if (now_time >= until)
+                break;
+            if (link_->fd() >= 0)
+                pump_here(now_time);
         }
+        if (pull_ready())
+            return;
     }
-    if (link_->fd() >= 0 && drive(deadline))
-        return;
+    if (link_->fd() >= 0 && !use_wait_fd_.load(std::memory_order_relaxed))
+        return drive(deadline);
     if (log_->arm(*this, reader_->position()))
         wakeup_.wait(deadline);
     log_->disarm(*this);
 }
 
-/// Watches the link's descriptor on this thread, in place of the I/O thread.
-bool inlet_impl::drive(time_point) { return false; }
+/// Watches the link's descriptor on this thread, in place of the I/O thread, until there is something to pull.
+void inlet_impl::drive(time_point deadline) {
+    driving_.store(true, std::memory_order_seq_cst);
+    if (fd_with_io_.exchange(false, std::memory_order_seq_cst))
+        ctx_->io.unwatch(link_->fd());
+    drain(drive_fd_);
+    transport::poll_set wait;
+    while (!pull_ready()) {
+        const time_point now_time = clock::now();
+        if (now_time >= deadline)
+            break;
+        if (pump_here(now_time))
+            continue;
+        // Others may append as well: the I/O thread on its turns, and close() and fail() must wake us.
+        if (!log_->arm(*this, reader_->position()))
+            break;
+        if (!closed_.load() && !failed_.load()) {
+            wait.clear();
+            wait.add(link_->fd(), POLLIN);
+            wait.add(drive_fd_.get(), POLLIN);
+            wait.at(deadline);
+            wait.wait(now_time);
+        }
+        log_->disarm(*this);
+        if (wait.fds.back().revents != 0)
+            drain(drive_fd_);
+    }
+    last_driven_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
+    driving_.store(false, std::memory_order_seq_cst);
+    ctx_->io.schedule_earlier(*this, clock::now() + lease);
+}
 
-void inlet_impl::give_back_fd() noexcept {}
+/// Pumps once on this thread, unless another is at it; true when there may be more.
+bool inlet_impl::pump_here(time_point now_time) {
+    const std::unique_lock lock(pump_mutex_, std::try_to_lock);
+    return lock && link_->pump(now_time, frames_per_pump);
+}
+
+/// The I/O thread watches the descriptor again when no pull has come for a while. On the I/O thread.
+void inlet_impl::take_back_fd(time_point now_time) {
+    if (link_->fd() < 0 || fd_with_io_.load(std::memory_order_seq_cst) || driving_.load(std::memory_order_seq_cst))
+        return;
+    const time_point driven{std::chrono::nanoseconds(last_driven_ns_.load(std::memory_order_relaxed))};
+    if (now_time < driven + lease && !use_wait_fd_.load())
+        return ctx_->io.schedule_earlier(*this, driven + lease);
+    ctx_->io.watch(link_->fd(), EPOLLIN, *this);
+    fd_with_io_.store(true, std::memory_order_seq_cst);
+}
 
 int inlet_impl::wait_fd() {
     check_usable();
-    if (!use_wait_fd_.exchange(true, std::memory_order_seq_cst))
+    if (!use_wait_fd_.exchange(true, std::memory_order_seq_cst)) {
+        ctx_->io.post(*this); // the I/O thread receives from now on
         rearm_fd();
+    }
     return wait_fd_.get();
 }
 
@@ -379,6 +427,11 @@ inlet_impl::next_chunk inlet_impl::wait_for_chunk(std::uint32_t max, std::chrono
         }
         check_usable(); // failed: only once all that came is pulled
         if (deadline == time_point::min() || clock::now() >= deadline) {
+            if (link_->fd() >= 0 && !fd_with_io_.load()) {
+                pump_here(clock::now());
+                if (look(max, chunk))
+                    return chunk;
+            }
             if (use_wait_fd_.load(std::memory_order_relaxed))
                 rearm_fd();
             return chunk;
@@ -467,11 +520,13 @@ stream_info inlet_impl::info() const {
 
 std::size_t inlet_impl::samples_available() {
     check_usable();
+    if (link_->fd() >= 0 && !fd_with_io_.load())
+        pump_here(clock::now());
     return reader_->lag();
 }
 
 std::size_t inlet_impl::flush() {
-    check_usable();
+    samples_available(); // reads what the socket has
     const std::uint64_t head = log_->head();
     const std::uint64_t before = reader_->position();
     bool new_segment = false;

@@ -82,8 +82,9 @@ private:
     void apply_marks(std::uint64_t position, bool& new_segment);
     std::optional<pull_result> at_end();
     void sleep_until(platform::time_point deadline);
-    bool drive(platform::time_point deadline);
-    void give_back_fd() noexcept;
+    void drive(platform::time_point deadline);
+    bool pump_here(platform::time_point now);
+    void take_back_fd(platform::time_point now);
     void pump_from_io_thread(platform::time_point now);
     void rearm_fd();
     void check_usable() const;

@@ -126,6 +126,7 @@ private:
     std::uint64_t sync_next_ = 0;
     bool closed_ = false;
     std::atomic<std::size_t> count_{0};
+    time_point last_wake_{}; ///< under the log's waiter lock
 };
 
 } // namespace rivulet::transport::zmq
