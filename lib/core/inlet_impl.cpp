@@ -204,6 +204,7 @@ void inlet_impl::fail(std::string message) {
             return;
         failure_ = std::move(message);
         failed_.store(true, std::memory_order_release);
+        ctx_->log->warn("stream_lost", {{"stream", info_.name}, {"endpoint", endpoint_}}, failure_);
     }
     connected_.store(false, std::memory_order_release);
     wake();

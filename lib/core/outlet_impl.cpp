@@ -220,7 +220,9 @@ void outlet_impl::append_text(std::span<const std::string_view> values, std::siz
 void outlet_impl::wait_for_room() {
     if (!log_->wait_for_room(deadline_after(clock::now(), send_timeout_))) {
         check_open();
-        log_->release_laggards();
+        const std::size_t released = log_->release_laggards();
+        ctx_->log->warn("consumer_slow", {{"stream", info_.name}, {"consumers", released}},
+                        "consumers took nothing for send_timeout: not waited for until they have caught up");
     }
 }
 
@@ -299,6 +301,16 @@ void outlet_impl::consumer_changed(const consumer_event& event) {
         callback = callback_;
     }
     consumers_changed_.notify_all();
+    const platform::logger::fields fields{{"stream", info_.name},   {"consumer", event.id},
+                                          {"name", event.name},     {"address", event.address},
+                                          {"endpoint", event.link}, {"sequence", event.sequence}};
+    switch (event.what) {
+    case consumer_event::kind::joined: ctx_->log->debug("consumer_joined", fields, "a consumer joined"); break;
+    case consumer_event::kind::left: ctx_->log->debug("consumer_left", fields, "a consumer left"); break;
+    case consumer_event::kind::kicked:
+        ctx_->log->warn("consumer_kicked", fields, "disconnected a consumer that did not take its bytes in time");
+        break;
+    }
     if (callback)
         (*callback)(event);
 }

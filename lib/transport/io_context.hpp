@@ -1,5 +1,6 @@
 #pragma once
 
+#include "platform/log.hpp"
 #include "platform/reactor.hpp"
 
 #include <rivulet/config.hpp>
@@ -11,14 +12,15 @@
 
 namespace rivulet::transport {
 
-/// What all links of a context share: settings, the I/O thread, and one object a backend (made at its first use).
+/// What all links of a context share: settings, the log, the I/O thread, and one object a backend (made at its first use).
 /// Threads: any.
 class io_context {
 public:
-    explicit io_context(config values) : settings(std::move(values)), io("rivulet-io") {}
+    explicit io_context(config values) : settings(std::move(values)), log(platform::make_logger(settings.log)), io("rivulet-io") {}
     virtual ~io_context() = default;
 
     const config settings;
+    const std::shared_ptr<platform::logger> log;
     platform::reactor io;
 
     /// The backend's shared object of type T, made by its constructor from (const config&) at the first call.
