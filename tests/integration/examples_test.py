@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Runs the examples as a reader of the README would: examples_test.py FOLDER_OF_PROGRAMS CASE"""
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LIMIT = 100  # seconds; far beyond what any of this takes
+
+
+class Run:
+    """Programs over zmq+ipc in a temporary folder; none of them outlives the block."""
+
+    def __init__(self, programs):
+        self.programs = Path(programs)
+        self.started = []
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="rivulet-")
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        self.folder.cleanup()
+
+    def endpoint(self, name):
+        return f"zmq+ipc://{self.folder.name}/{name}"
+
+    def start(self, program, *arguments):
+        # The last samples must come out however busy the machine is.
+        environment = {**os.environ, "RIVULET_TUNING_LINGER": f"{LIMIT}s", "RIVULET_TUNING_WATCHDOG": f"{LIMIT}s"}
+        process = subprocess.Popen([self.programs / program, *map(str, arguments)], env=environment, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.title = program
+        self.started.append(process)
+        return process
+
+    @staticmethod
+    def finish(process):
+        out, err = process.communicate(timeout=LIMIT)
+        assert process.returncode == 0, f"{process.title}: exit code {process.returncode}, said: {err}"
+        return out, err
+
+
+def check_waves(lines):
+    """[(sequence, stamp, values)] of send_samples."""
+    stamps = []
+    for i, line in enumerate(lines):
+        sequence, stamp, sine, cosine = line.split()
+        assert int(sequence) == i, line
+        assert abs(float(sine) - math.sin(i * 0.1)) < 1e-4 and abs(float(cosine) - math.cos(i * 0.1)) < 1e-4, line
+        stamps.append(float(stamp))
+    assert stamps == sorted(stamps), "stamps go back"
+
+
+def samples(run):
+    sender = run.start("send_samples", run.endpoint("waves"), 0.5)
+    out, err = run.finish(run.start("receive_samples", run.endpoint("waves")))
+    assert "waves: 2 channels at 100 Hz" in err, err
+    assert "lost" not in err, err
+    assert len(out.splitlines()) == 50, out
+    check_waves(out.splitlines())
+    listening, _ = run.finish(sender)
+    assert listening == f"listening on {run.endpoint('waves')}\n", listening
+
+
+def interrupted(run):
+    """A sender that is interrupted ends its stream: the receiver is told so, and has all that was pushed."""
+    receiver = run.start("receive_samples", run.endpoint("waves"))  # the receiver first: it waits
+    sender = run.start("send_samples", run.endpoint("waves"), 3600)
+    assert "channels at" in receiver.stderr.readline()
+    sender.send_signal(signal.SIGINT)
+    run.finish(sender)
+    out, err = run.finish(receiver)
+    assert "lost" not in err, err
+    check_waves(out.splitlines())
+
+
+def expect_report(text, count, mean):
+    last = text.splitlines()[-1]
+    assert last == f"{count} samples, 0 lost, mean of channel 0: {mean:g}", text
+
+
+def chunks(run):
+    sender = run.start("send_chunks", run.endpoint("spikes"), 0.5)
+    out, _ = run.finish(run.start("receive_chunks", run.endpoint("spikes")))
+    expect_report(out, 15000, 14999 / 2)
+    run.finish(sender)
+
+
+def sync(run):
+    sender = run.start("send_sync", run.endpoint("probe"), 100)
+    out, _ = run.finish(run.start("receive_chunks", run.endpoint("probe")))
+    expect_report(out, 3000, 2999 / 2)
+    _, err = run.finish(sender)
+    assert err == "", err
+
+
+def several(run):
+    senders = [run.start("send_samples", run.endpoint("waves"), 0.3),
+               run.start("send_markers", run.endpoint("events"), 10)]
+    out, _ = run.finish(run.start("receive_several", run.endpoint("waves"), run.endpoint("events")))
+    markers = [re.fullmatch(r"events \d+\.\d{6} (.*)", line)[1] for line in out.splitlines() if line[0] == "e"]
+    assert markers == [f"stimulus {n}" for n in range(1, 11)], out
+    waves = [float(line.split()[2]) for line in out.splitlines() if line.startswith("waves ")]
+    assert len(waves) == 30, out
+    assert all(abs(value - math.sin(i * 0.1)) < 1e-4 for i, value in enumerate(waves)), out
+    for sender in senders:
+        run.finish(sender)
+
+
+def nobody(run):
+    """A wrong endpoint is an error that says so."""
+    receiver = run.start("receive_samples", "zmq+nonsense://here")
+    _, err = receiver.communicate(timeout=LIMIT)
+    assert receiver.returncode == 1 and "zmq+nonsense" in err, err
+
+
+CASES = {case.__name__: case for case in (samples, interrupted, chunks, sync, several, nobody)}
+
+if __name__ == "__main__":
+    with Run(sys.argv[1]) as programs_run:
+        CASES[sys.argv[2]](programs_run)
