@@ -28,7 +28,7 @@ void copy_swapped(void* to, const void* from, std::size_t count, std::size_t val
     case 2: return copy_reversed<std::uint16_t>(out, in, count);
     case 4: return copy_reversed<std::uint32_t>(out, in, count);
     case 8: return copy_reversed<std::uint64_t>(out, in, count);
-    default: assert(!"value_bytes is 1, 2, 4 or 8");
+    default: assert(false && "value_bytes is 1, 2, 4 or 8");
     }
 }
 

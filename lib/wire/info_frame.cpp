@@ -17,7 +17,6 @@ namespace {
 
 using packer = frame_packer<vector_sink>;
 
-constexpr std::size_t max_origin_bytes = max_uid_bytes;
 constexpr std::size_t max_host_bytes = 256;
 constexpr std::size_t max_service_endpoints = 16;
 constexpr std::size_t max_endpoint_bytes = 256;
