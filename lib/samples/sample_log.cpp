@@ -9,20 +9,27 @@ namespace {
 constexpr std::size_t max_segment_bytes = 1u << 20;
 constexpr std::size_t min_segment_bytes = 4096;
 constexpr std::size_t segments_per_window = 8;
-constexpr std::uint32_t runs_per_segment = 256;
+constexpr std::size_t padding_bytes = 512;    ///< of a block, at most
+constexpr std::uint32_t samples_per_run = 16; ///< with shorter runs a column costs a frame hardly more
+constexpr std::uint32_t max_runs = 4096;
 
+/// A block as large as an eighth of the log, within limits; but at least one sample.
 segment_shape shape_for(const log_options& o) {
     segment_shape shape;
     shape.channels = o.channels;
-    const std::size_t target = std::clamp(o.bytes / segments_per_window, min_segment_bytes, max_segment_bytes);
+    const std::size_t block = std::clamp(o.bytes / segments_per_window, min_segment_bytes, max_segment_bytes);
+    std::size_t room = block - padding_bytes;
+    std::size_t sample = sizeof(double) + (sizeof(segment_run) + samples_per_run - 1) / samples_per_run;
     if (is_fixed_size(o.format)) {
         shape.sample_bytes = value_bytes(o.format) * o.channels;
-        shape.samples = static_cast<std::uint32_t>(std::max<std::size_t>(1, target / (shape.sample_bytes + 8)));
+        sample += shape.sample_bytes;
     } else {
-        shape.text_bytes = target;
-        shape.samples = static_cast<std::uint32_t>(std::max<std::size_t>(1, target / (8 + 4 * o.channels) / 2));
+        shape.text_bytes = room / 3 * 2;
+        room -= shape.text_bytes;
+        sample += sizeof(std::uint32_t) * o.channels;
     }
-    shape.runs = std::min(runs_per_segment, shape.samples / 2 + 1);
+    shape.samples = static_cast<std::uint32_t>(std::max<std::size_t>(1, room / sample));
+    shape.runs = std::min(max_runs, shape.samples / samples_per_run + 1);
     return shape;
 }
 
@@ -64,113 +71,99 @@ sample_log::sample_log(const log_options& options) : options_(options), shape_(s
 
 sample_log::~sample_log() = default;
 
-std::size_t sample_log::charge(const segment& s) const noexcept {
-    return s.used * (sizeof(double) + (variable() ? 4 * shape_.channels : shape_.sample_bytes)) + s.text_used;
-}
-
 /// Dropping the oldest segment is no loss for anybody whom the producer waits for.
 bool sample_log::may_drop_front_locked() const noexcept {
     const std::uint64_t end = window_.front()->sealed_at.load(std::memory_order_relaxed);
     return std::ranges::none_of(readers_, [&](const log_reader* r) {
-        return r->waited_for_.load(std::memory_order_relaxed) && r->position_.load(std::memory_order_acquire) < end;
+        return r->waited_for_.load(std::memory_order_relaxed) && r->position_.load(std::memory_order_seq_cst) < end;
     });
 }
 
-/// Seals the current segment and opens the next; nullptr when that would drop what must not be dropped.
-segment* sample_log::next_segment(overflow policy, std::size_t text_needed) {
-    segment_shape shape = shape_;
-    shape.text_bytes = variable() ? std::max(shape_.text_bytes, text_needed) : 0;
-    const std::size_t needed =
-        shape.samples * (sizeof(double) + (variable() ? 4 * shape.channels : shape.sample_bytes)) + shape.text_bytes;
-    const std::uint64_t first = head_.load(std::memory_order_relaxed);
+void sample_log::seal_current_locked() noexcept {
+    if (!current_ || current_->sealed_at.load(std::memory_order_relaxed) != segment::open)
+        return;
+    current_->sealed_at.store(next_, std::memory_order_release);
+    free_ = 0;
+}
 
-    const std::unique_lock lock(mutex_);
-    if (current_ && current_->sealed_at.load(std::memory_order_relaxed) == segment::open) {
-        sealed_bytes_ += charge(*current_);
-        current_->sealed_at.store(first, std::memory_order_release);
+segment_ref sample_log::take_front_locked() noexcept {
+    segment_ref front = std::move(window_.front());
+    window_.pop_front();
+    window_bytes_ -= front->block_bytes();
+    return front;
+}
+
+/// Seals the current segment and opens the next; false when that would drop what must not be dropped.
+bool sample_log::open_segment(overflow policy, std::size_t text_needed) {
+    segment_shape shape = shape_;
+    if (text_needed > shape.text_bytes / 2) { // one large value gets a segment of its own, without waste
+        shape.text_bytes = text_needed;
+        shape.samples = 1;
+        shape.runs = 1;
     }
+    const std::size_t needed = shape.block_bytes();
+
+    const std::lock_guard lock(mutex_);
+    seal_current_locked();
     segment_ref next;
-    while (window_.size() >= 2 && sealed_bytes_ + needed > options_.bytes) {
-        if (policy == overflow::refuse && !may_drop_front_locked()) {
-            room_wanted_ = true;
-            return nullptr;
-        }
-        segment_ref dropped = std::move(window_.front());
-        window_.pop_front();
-        sealed_bytes_ -= charge(*dropped.get());
+    while (window_.size() >= 2 && window_bytes_ + needed > options_.bytes) {
+        if (policy == overflow::refuse && !room_or_announce_locked())
+            return false;
+        segment_ref dropped = take_front_locked();
         if (!next && dropped->unshared() && dropped->shape() == shape)
             next = std::move(dropped);
     }
+    room_from_.store(no_room_wanted, std::memory_order_seq_cst);
     if (!next)
         next = segment_ref::adopt(new segment(shape));
-    next->reset(first);
-    current_ = next.get();
+    next->reset(next_);
     window_.push_back(std::move(next));
-    return current_;
+    window_bytes_ += needed;
+    current_ = window_.back().get();
+    sample_at_ = current_->samples();
+    stamp_at_ = current_->stamps();
+    free_ = shape.samples;
+    text_used_ = 0;
+    return true;
 }
 
-sample_log::room sample_log::reserve(overflow policy) {
-    segment* s = current_;
-    if (!s || s->used == s->shape().samples) [[unlikely]] {
-        s = next_segment(policy, 0);
-        if (!s)
-            return {};
-    }
-    return {s->samples() + s->used * shape_.sample_bytes, s->stamps() + s->used, s->shape().samples - s->used};
-}
-
-void sample_log::commit(std::uint32_t count, const wire::stamp_run* run) {
-    segment* s = current_;
-    if (run) {
-        const std::uint32_t at = s->run_count.load(std::memory_order_relaxed);
-        if (at < s->shape().runs) {
-            s->runs()[at] = {s->used, *run};
-            s->run_count.store(at + 1, std::memory_order_release);
-        }
-    }
-    s->used += count;
-    publish(head_.load(std::memory_order_relaxed) + count);
+void sample_log::note_run(std::uint32_t count, const wire::stamp_run& run) noexcept {
+    const std::uint32_t at = current_->run_count.load(std::memory_order_relaxed);
+    if (at == current_->shape().runs)
+        return; // the stamps column has them as well
+    current_->runs()[at] = {current_->shape().samples - free_, {count, run.ahead, run.base}};
+    current_->run_count.store(at + 1, std::memory_order_release);
 }
 
 std::uint32_t sample_log::append_text(std::span<const std::string_view> values, const double* stamps, overflow policy,
                                       const wire::stamp_run* run) {
     const std::size_t channels = shape_.channels;
-    const auto total = static_cast<std::uint32_t>(values.size() / channels);
-    const auto text_of = [&](std::uint32_t sample) {
+    const std::size_t total = values.size() / channels;
+    const auto text_of = [&](std::size_t sample) {
         std::size_t bytes = 0;
-        for (std::size_t c = 0; c < channels; ++c)
-            bytes += values[sample * channels + c].size();
+        for (const std::string_view value : values.subspan(sample * channels, channels))
+            bytes += value.size();
         return bytes;
     };
-    const std::size_t first_text = text_of(0);
-    segment* s = current_;
-    if (!s || s->used == s->shape().samples || s->text_used + first_text > s->shape().text_bytes ||
-        s->sealed_at.load(std::memory_order_relaxed) != segment::open) { // sealed by a refusal: stays closed
-        s = next_segment(policy, first_text);
-        if (!s)
+    std::size_t text = text_of(0);
+    if (free_ == 0 || text_used_ + text > current_->shape().text_bytes)
+        if (!open_segment(policy, text))
             return 0;
-    }
+
+    const std::size_t text_room = current_->shape().text_bytes;
+    std::byte* const base = current_->samples();
+    std::uint32_t* end_at = current_->offsets() + (current_->shape().samples - free_) * channels + 1;
     std::uint32_t appended = 0;
-    std::size_t text = s->text_used;
-    std::uint32_t* ends = s->offsets() + s->used * channels + 1;
-    for (; appended < total && s->used + appended < s->shape().samples; ++appended) {
-        if (text + text_of(appended) > s->shape().text_bytes)
-            break;
-        for (std::size_t c = 0; c < channels; ++c) {
-            const std::string_view value = values[appended * channels + c];
+    do {
+        for (const std::string_view value : values.subspan(appended * channels, channels)) {
             if (!value.empty())
-                std::memcpy(s->samples() + text, value.data(), value.size());
-            text += value.size();
-            *ends++ = static_cast<std::uint32_t>(text);
+                std::memcpy(base + text_used_, value.data(), value.size());
+            text_used_ += value.size();
+            *end_at++ = static_cast<std::uint32_t>(text_used_);
         }
-        s->stamps()[s->used + appended] = stamps[appended];
-    }
-    s->text_used = text;
-    wire::stamp_run part;
-    if (run) {
-        part = {appended, run->ahead, run->base};
-        run = &part;
-    }
+        stamp_at_[appended] = stamps[appended];
+        ++appended;
+    } while (appended < total && appended < free_ && text_used_ + text_of(appended) <= text_room);
     commit(appended, run);
     return appended;
 }
@@ -191,12 +184,34 @@ void sample_log::wake_sleepers() noexcept {
 
 // --- room -----------------------------------------------------------------------------------------------------------
 
-bool sample_log::room_possible_locked() const noexcept { return window_.size() < 2 || may_drop_front_locked(); }
+/// May the oldest segment go? If not, whoever makes it so will call offer_room.
+bool sample_log::room_or_announce_locked() noexcept {
+    if (window_.size() < 2 || may_drop_front_locked())
+        return true;
+    room_from_.store(window_.front()->sealed_at.load(std::memory_order_relaxed), std::memory_order_seq_cst);
+    return may_drop_front_locked(); // a reader may have moved in between without seeing the announcement
+}
+
+void sample_log::offer_room_locked() {
+    if (room_from_.load(std::memory_order_relaxed) == no_room_wanted)
+        return;
+    if (window_.size() >= 2 && !may_drop_front_locked())
+        return;
+    room_from_.store(no_room_wanted, std::memory_order_seq_cst);
+    room_.notify_all();
+    if (on_room_)
+        on_room_();
+}
+
+void sample_log::offer_room() {
+    const std::lock_guard lock(mutex_);
+    offer_room_locked();
+}
 
 bool sample_log::wait_for_room(platform::time_point deadline) {
     std::unique_lock lock(mutex_);
-    const auto ready = [&] { return interrupted_ || room_possible_locked(); };
-    room_wanted_ = true;
+    // Announced anew after every look: the last announcement may have been answered, and the room taken back since.
+    const auto ready = [&] { return interrupted_ || room_or_announce_locked(); };
     if (deadline == platform::time_point::max())
         room_.wait(lock, ready);
     else if (!room_.wait_until(lock, deadline, ready))
@@ -212,8 +227,8 @@ void sample_log::interrupt_wait() {
 
 std::size_t sample_log::release_laggards() {
     const std::lock_guard lock(mutex_);
-    if (window_.empty())
-        return 0;
+    if (window_.size() < 2)
+        return 0; // nobody holds the producer up
     const std::uint64_t end = window_.front()->sealed_at.load(std::memory_order_relaxed);
     std::size_t released = 0;
     for (log_reader* r : readers_)
@@ -235,16 +250,26 @@ std::uint64_t sample_log::oldest() const {
 }
 
 std::uint64_t sample_log::position_since(double stamp) const {
-    const std::lock_guard lock(mutex_);
     const std::uint64_t head = head_.load(std::memory_order_acquire);
-    for (const segment_ref& s : window_) {
+    std::uint64_t at = 0;
+    for (;;) { // a segment at a time: the mutex is free and only one segment is kept while its stamps are read
+        segment_ref s;
+        {
+            const std::lock_guard lock(mutex_);
+            if (!window_.empty())
+                at = std::max(at, window_.front()->first);
+            if (at >= head)
+                return at;
+            s = segment_of_locked(at);
+        }
         const std::uint64_t end = std::min(head, s->sealed_at.load(std::memory_order_acquire));
-        const double* stamps = s->stamps();
-        for (std::uint64_t i = 0; s->first + i < end; ++i)
-            if (stamps[i] >= stamp)
-                return s->first + i;
+        const double* const first = s->stamps() + (at - s->first);
+        const double* const last = s->stamps() + (end - s->first);
+        const double* const hit = std::find_if(first, last, [&](double t) { return t >= stamp; });
+        at += static_cast<std::uint64_t>(hit - first);
+        if (hit != last)
+            return at;
     }
-    return head;
 }
 
 void sample_log::add_waiter(log_waiter& waiter) {
@@ -260,32 +285,36 @@ void sample_log::remove_waiter(log_waiter& waiter) {
 bool sample_log::arm(log_waiter& waiter, std::uint64_t position) noexcept {
     waiter.armed_.store(true, std::memory_order_seq_cst);
     idle_.store(true, std::memory_order_seq_cst);
-    if (head_.load(std::memory_order_seq_cst) == position && !finished())
+    if (head_.load(std::memory_order_seq_cst) <= position && !finished())
         return true;
     waiter.armed_.store(false, std::memory_order_seq_cst);
     return false;
 }
 
-/// Puts the reader into the segment of its position, or of the oldest one kept.
-segment_ref sample_log::enter(log_reader& reader) {
-    const std::lock_guard lock(mutex_);
-    std::uint64_t position = reader.position();
-    if (position < window_.front()->first) {
-        reader.lost_ += window_.front()->first - position;
-        reader.total_lost_.fetch_add(window_.front()->first - position, std::memory_order_relaxed);
-        position = window_.front()->first;
-        reader.position_.store(position, std::memory_order_release);
-    }
+/// The last segment that begins at or before a position of the window.
+const segment_ref& sample_log::segment_of_locked(std::uint64_t position) const noexcept {
     const auto after = std::upper_bound(window_.begin(), window_.end(), position,
                                         [](std::uint64_t p, const segment_ref& s) { return p < s->first; });
-    if (room_wanted_ && room_possible_locked()) {
-        room_wanted_ = false;
-        room_.notify_all();
-        if (on_room_)
-            on_room_();
-    }
     return *std::prev(after);
 }
+
+/// Puts the reader into the segment of its position, or of the oldest one kept.
+void sample_log::enter(log_reader& reader) {
+    segment_ref left; // freed, if need be, without the mutex
+    const std::lock_guard lock(mutex_);
+    std::uint64_t position = reader.position();
+    const std::uint64_t oldest = window_.front()->first;
+    if (position < oldest) {
+        reader.lost_ += oldest - position;
+        reader.total_lost_.fetch_add(oldest - position, std::memory_order_relaxed);
+        position = oldest;
+        reader.position_.store(position, std::memory_order_seq_cst);
+        offer_room_locked();
+    }
+    left = std::exchange(reader.segment_, segment_of_locked(position));
+}
+
+// --- log_reader -----------------------------------------------------------------------------------------------------
 
 log_reader::log_reader(std::shared_ptr<sample_log> log, std::uint64_t position, bool holds)
     : log_(std::move(log)), position_(position), holds_(holds), waited_for_(holds) {
@@ -296,12 +325,7 @@ log_reader::log_reader(std::shared_ptr<sample_log> log, std::uint64_t position, 
 log_reader::~log_reader() {
     const std::lock_guard lock(log_->mutex_);
     std::erase(log_->readers_, this);
-    if (log_->room_wanted_ && log_->room_possible_locked()) {
-        log_->room_wanted_ = false;
-        log_->room_.notify_all();
-        if (log_->on_room_)
-            log_->on_room_();
-    }
+    log_->offer_room_locked();
 }
 
 log_span log_reader::peek(std::uint32_t max) {
@@ -315,7 +339,7 @@ log_span log_reader::peek(std::uint32_t max) {
         }
     }
     if (!segment_ || position < segment_->first || position >= segment_->sealed_at.load(std::memory_order_acquire)) {
-        segment_ = log_->enter(*this);
+        log_->enter(*this);
         position = this->position();
         known_head_ = std::max(known_head_, position);
         if (position == known_head_) {
@@ -329,16 +353,19 @@ log_span log_reader::peek(std::uint32_t max) {
             static_cast<std::uint32_t>(std::min<std::uint64_t>(end - position, max))};
 }
 
-void log_reader::skip_to(std::uint64_t position) noexcept {
-    if (position > this->position())
-        position_.store(position, std::memory_order_release);
+std::uint64_t log_reader::lag() const noexcept {
+    const std::uint64_t mine = position_.load(std::memory_order_acquire); // first: the head is never behind it
+    const std::uint64_t head = log_->head();
+    return head > mine ? head - mine : 0;
 }
 
 std::uint64_t log_reader::out_of_window() const {
     const std::lock_guard lock(log_->mutex_);
+    std::uint64_t next = position_.load(std::memory_order_acquire);
+    if (segment_ && next >= segment_->first) // what is left of the segment it is in will still be read
+        next = std::max(next, segment_->sealed_at.load(std::memory_order_acquire));
     const std::uint64_t oldest = log_->window_.empty() ? 0 : log_->window_.front()->first;
-    const std::uint64_t mine = position_.load(std::memory_order_acquire);
-    return oldest > mine ? oldest - mine : 0;
+    return oldest > next ? oldest - next : 0;
 }
 
 } // namespace rivulet::samples

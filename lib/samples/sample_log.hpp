@@ -69,8 +69,14 @@ class log_reader;
 ///  4. Sleeping: a reader sets armed_, then idle_, then loads head_ again; the producer stores head_, then loads idle_.
 ///     All four are seq_cst, so one of the two sees the other: no wake-up is lost, and a busy log costs the producer
 ///     no system call.
-///  5. Memory: the window's segments sum up to at most `bytes` (at least two segments), each reader keeps at most one
-///     more alive, and whoever shares a segment beyond that counts it himself.
+///     armed_ is set before idle_, and the waking producer clears idle_ before it looks at armed_: who is missed by
+///     this round leaves idle_ set for the next.
+///  5. Room: a refused producer stores room_from_, then looks at the holding readers' positions again; a holding reader
+///     stores its position, then loads room_from_. All seq_cst, so one of the two sees the other: whoever makes room
+///     says so, at the very step that makes it.
+///  6. Memory: the window's segments sum up to at most `bytes` (or two segments, if those are larger), each reader
+///  keeps at most one more alive, and whoever shares a segment beyond that counts it himself.
+///  7. No segment but the newest is empty: a segment is opened for something that is then written to it.
 class sample_log {
 public:
     explicit sample_log(const log_options& options);
@@ -92,11 +98,24 @@ public:
         std::uint32_t count = 0; ///< 0 = refused
     };
     /// Contiguous room for at least one sample. Fixed-size formats.
-    room reserve(overflow policy);
-    /// Publishes `count` samples written to the room. `run`, if given, tells that they are regular.
-    void commit(std::uint32_t count, const wire::stamp_run* run = nullptr);
+    room reserve(overflow policy) {
+        if (free_ == 0 && !open_segment(policy, 0)) [[unlikely]]
+            return {};
+        return {sample_at_, stamp_at_, free_};
+    }
+    /// Publishes the first `count` samples of the room, with their stamps. `run`, if given, tells that these stamps are
+    /// run_stamp(*run, 0), (*run, 1), ...; its own count does not matter.
+    void commit(std::uint32_t count, const wire::stamp_run* run = nullptr) {
+        if (run)
+            note_run(count, *run);
+        sample_at_ += count * shape_.sample_bytes;
+        stamp_at_ += count;
+        free_ -= count;
+        publish(next_ + count);
+    }
 
-    /// Appends and publishes as many whole samples as fit into one segment; `values` has samples x channels elements.
+    /// Appends and publishes as many whole samples as fit into one segment; `values` has samples x channels elements,
+    /// at least one sample, each with less than 4 GiB of text. `run` as in commit.
     /// @return samples appended; 0 = refused. Variable-length formats.
     std::uint32_t append_text(std::span<const std::string_view> values, const double* stamps, overflow policy,
                               const wire::stamp_run* run = nullptr);
@@ -104,12 +123,13 @@ public:
     /// No more samples will come; wakes everybody.
     void finish();
 
-    /// Waits until reserve(refuse) may succeed; false at the deadline or when interrupted.
+    /// After a refusal: waits until another try may succeed; false at the deadline or when interrupted.
     bool wait_for_room(platform::time_point deadline);
+    /// Ends this and all later waits. Any thread.
     void interrupt_wait();
     /// Readers that hold the producer up are no longer waited for until they have caught up. @return how many.
     std::size_t release_laggards();
-    /// Called under the log's mutex when a reader makes room after a refusal; must only notify.
+    /// Called under the log's mutex, by the reader's thread, when it makes room after a refusal; must only notify.
     void on_room(std::function<void()> callback);
 
     // --- readers ------------------------------------------------------------------------------------------------
@@ -118,7 +138,8 @@ public:
     bool finished() const noexcept { return finished_.load(std::memory_order_seq_cst); }
     /// The oldest position kept.
     std::uint64_t oldest() const;
-    /// The oldest position kept whose stamp is at least `stamp`; head() when there is none.
+    /// The oldest position kept whose stamp is at least `stamp`; head() when there is none. Stamps may be in any order.
+    /// Cost: looks at stamps one by one, holding nobody up.
     std::uint64_t position_since(double stamp) const;
 
     void add_waiter(log_waiter& waiter);
@@ -131,33 +152,48 @@ public:
 private:
     friend class log_reader;
 
-    segment* next_segment(overflow policy, std::size_t text_needed);
-    bool may_drop_front_locked() const noexcept;
-    bool room_possible_locked() const noexcept;
+    static constexpr std::uint64_t no_room_wanted = UINT64_MAX;
+
+    bool open_segment(overflow policy, std::size_t text_needed);
+    void seal_current_locked() noexcept;
+    segment_ref take_front_locked() noexcept;
+    void note_run(std::uint32_t count, const wire::stamp_run& run) noexcept;
     void publish(std::uint64_t head) noexcept {
+        next_ = head;
         head_.store(head, std::memory_order_seq_cst);
-        if (idle_.load(std::memory_order_seq_cst))
+        if (idle_.load(std::memory_order_seq_cst)) [[unlikely]]
             wake_sleepers();
     }
     void wake_sleepers() noexcept;
-    std::size_t charge(const segment& s) const noexcept;
-    segment_ref enter(log_reader& reader);
+    bool may_drop_front_locked() const noexcept;
+    bool room_or_announce_locked() noexcept;
+    void offer_room_locked();
+    void offer_room();
+    const segment_ref& segment_of_locked(std::uint64_t position) const noexcept;
+    void enter(log_reader& reader);
 
     const log_options options_;
-    segment_shape shape_;
+    const segment_shape shape_;
+
+    // Producer only, on its own cache line: readers never slow a push down here.
+    alignas(64) std::byte* sample_at_ = nullptr;
+    double* stamp_at_ = nullptr;
+    std::uint32_t free_ = 0; ///< samples that the current segment still takes; 0 once it is sealed
+    std::uint64_t next_ = 0; ///< head_, as the producer knows it
+    std::size_t text_used_ = 0;
+    segment* current_ = nullptr; ///< the window's last
 
     alignas(64) std::atomic<std::uint64_t> head_{0};
-    segment* current_ = nullptr; ///< producer only
     alignas(64) std::atomic<bool> idle_{false};
     std::atomic<bool> finished_{false};
+    std::atomic<std::uint64_t> room_from_{no_room_wanted}; ///< a holding reader that gets here may make room
 
-    mutable std::mutex mutex_; ///< window_, readers_, sealed_bytes_, room waiting
+    mutable std::mutex mutex_; ///< window_, readers_ and their segments, window_bytes_, room waiting
     std::deque<segment_ref> window_;
-    std::size_t sealed_bytes_ = 0;
+    std::size_t window_bytes_ = 0;
     std::vector<log_reader*> readers_;
     std::condition_variable room_;
     std::function<void()> on_room_;
-    bool room_wanted_ = false;
     bool interrupted_ = false;
 
     std::mutex waiters_mutex_;
@@ -175,20 +211,21 @@ public:
 
     /// What lies at the cursor, at most `max` samples; jumps forward when it fell out of the window (see take_lost).
     log_span peek(std::uint32_t max = UINT32_MAX);
-    void advance(std::uint32_t count) noexcept {
-        position_.store(position_.load(std::memory_order_relaxed) + count, std::memory_order_release);
-    }
+    void advance(std::uint32_t count) noexcept { move_to(position() + count); }
     /// Moves forward without counting a loss.
-    void skip_to(std::uint64_t position) noexcept;
+    void skip_to(std::uint64_t position) noexcept {
+        if (position > this->position())
+            move_to(position);
+    }
 
     std::uint64_t position() const noexcept { return position_.load(std::memory_order_relaxed); }
-    /// Samples between the cursor and the head, those lost included.
-    std::uint64_t lag() const noexcept { return log_->head() - position(); }
+    /// Samples between the cursor and the head, those lost included. Any thread.
+    std::uint64_t lag() const noexcept;
     /// Samples jumped over since the last call.
     std::uint64_t take_lost() noexcept { return std::exchange(lost_, 0); }
     /// Samples jumped over since the reader was made. Any thread.
     std::uint64_t total_lost() const noexcept { return total_lost_.load(std::memory_order_relaxed); }
-    /// Samples behind the cursor that the log no longer has: a later peek will jump over them. Any thread.
+    /// Samples ahead of the cursor that are gone: a later peek will jump over them and count them as lost. Any thread.
     std::uint64_t out_of_window() const;
     /// The segment of the last peek, shared.
     segment_ref share_segment() const noexcept { return segment_; }
@@ -197,6 +234,14 @@ public:
 
 private:
     friend class sample_log;
+    void move_to(std::uint64_t position) noexcept {
+        if (!holds_)
+            return position_.store(position, std::memory_order_release);
+        position_.store(position, std::memory_order_seq_cst);
+        if (position >= log_->room_from_.load(std::memory_order_seq_cst)) [[unlikely]]
+            log_->offer_room();
+    }
+
     std::shared_ptr<sample_log> log_;
     std::atomic<std::uint64_t> position_;
     std::uint64_t known_head_ = 0;
@@ -204,7 +249,7 @@ private:
     std::atomic<std::uint64_t> total_lost_{0};
     const bool holds_;
     std::atomic<bool> waited_for_; ///< holds_, until it was released as a laggard
-    segment_ref segment_;
+    segment_ref segment_;          ///< written by the reader's thread under the log's mutex
 };
 
 } // namespace rivulet::samples

@@ -24,6 +24,8 @@ struct segment_shape {
     std::size_t sample_bytes = 0; ///< fixed-size formats
     std::size_t channels = 1;     ///< variable-length formats: offsets a sample
     std::size_t text_bytes = 0;   ///< variable-length formats: capacity in bytes; 0 = fixed-size
+    /// Memory of a segment of this shape, padding included.
+    std::size_t block_bytes() const noexcept;
     friend bool operator==(const segment_shape&, const segment_shape&) = default;
 };
 
@@ -33,7 +35,9 @@ struct segment_shape {
 ///  1. Bytes below the log's published head never change while a reference exists.
 ///  2. `first` and `shape` are set before the segment becomes reachable and then constant.
 ///  3. sealed_at goes from `open` to the segment's last position + 1 once, before any later position is published.
-///  4. The count reaches zero once: then nobody can reach the segment, and its memory may be reused.
+///  4. References are taken under the log's mutex, out of its window, or by copying one that is held. So a segment that
+///     the window has let go of and that is unshared() can be reached by nobody, and may be used again. Its owner sees
+///     all that earlier readers did: release() and unshared() form an acquire-release pair.
 class segment {
 public:
     static constexpr std::uint64_t open = UINT64_MAX;
@@ -45,7 +49,7 @@ public:
     segment_run* runs() noexcept { return runs_; }
     std::byte* samples() noexcept { return samples_; }
     std::uint32_t* offsets() noexcept { return offsets_; }
-    std::size_t block_bytes() const noexcept { return block_bytes_; }
+    std::size_t block_bytes() const noexcept { return shape_.block_bytes(); }
 
     void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
     /// Frees the segment with the last reference.
@@ -61,15 +65,12 @@ public:
     std::uint64_t first = 0;
     std::atomic<std::uint64_t> sealed_at{open};
     std::atomic<std::uint32_t> run_count{0};
-    std::uint32_t used = 0;    ///< producer only: samples written
-    std::size_t text_used = 0; ///< producer only
 
 private:
     ~segment() = default;
 
     std::atomic<std::uint32_t> references_{1};
     segment_shape shape_;
-    std::size_t block_bytes_ = 0;
     std::unique_ptr<std::byte[]> block_;
     double* stamps_ = nullptr;
     segment_run* runs_ = nullptr;
