@@ -16,11 +16,13 @@ constexpr std::int64_t KiB = 1024;
 constexpr std::int64_t MiB = 1024 * KiB;
 constexpr std::int64_t GiB = 1024 * MiB;
 
-constexpr std::array<section, 5> all_sections{{
+constexpr std::array<section, 7> all_sections{{
     {"session", "Which lab this is: streams of another session are not seen."},
     {"ports", "Where outlets listen when their endpoint leaves the port open."},
     {"tuning", "Time limits and memory."},
     {"zmq", "The ZeroMQ backend."},
+    {"sockopts", "Kernel buffers of posix connections: they bound what is in flight."},
+    {"posix", "Unix sockets of the posix backend."},
     {"log", "What is written to standard error."},
 }};
 
@@ -102,6 +104,14 @@ const std::vector<key>& table() {
         RIVULET_KEY(zmq, window_frames, (count_rule{1, 1024}), "Frames in flight to one consumer."),
         RIVULET_KEY(zmq, window_bytes, (bytes_rule{{64 * KiB, GiB}}), "Bytes in flight to one consumer."),
         RIVULET_KEY(zmq, max_sockets, (count_rule{16, 65535}), "Sockets of one context; an outlet needs about three."),
+
+        RIVULET_KEY(sockopts, sndbuf, (bytes_rule{{0, GiB}}),
+                    "Send buffer of each connection in bytes, the kernel's bookkeeping included; 0 = the kernel's."),
+        RIVULET_KEY(sockopts, rcvbuf, (bytes_rule{{0, GiB}}), "Receive buffer likewise; 0 = grows with need."),
+        RIVULET_KEY(sockopts, priority, (count_rule{0, 6}), "SO_PRIORITY of TCP connections."),
+
+        RIVULET_KEY(posix, mode, (count_rule{0, 0777}), "Mode of unix sockets, as a decimal number (432 = 0660)."),
+        RIVULET_KEY(posix, group, (text_rule{0, 64}), "Group of unix sockets; empty = the process's own."),
 
         RIVULET_KEY(log, level, (choice_rule{{"auto", "trace", "debug", "info", "warn", "error", "off"}}),
                     "auto = warn in a program that uses the library, info in the stream-* programs."),

@@ -290,7 +290,7 @@ void inlet_impl::drive(time_point deadline) {
             wait.clear();
             wait.add(link_->fd(), POLLIN);
             wait.add(drive_fd_.get(), POLLIN);
-            wait.at(deadline);
+            wait.at(std::min(deadline, link_->next_turn()));
             wait.wait(now_time);
         }
         log_->disarm(*this);

@@ -24,12 +24,13 @@ struct scheme {
     bool supported;
 };
 
-constexpr std::array<scheme, 5> schemes{{
+constexpr std::array<scheme, 6> schemes{{
     {"zmq+tcp", endpoint::family::tcp, "zmq+tcp://host:port", true},
     {"zmq+ipc", endpoint::family::path, "zmq+ipc:///path/of/socket", true},
     {"inproc", endpoint::family::name, "inproc://name", true},
-    {"posix+tcp", endpoint::family::tcp, "posix+tcp://host:port", false},
-    {"posix+unix", endpoint::family::path, "posix+unix:///path/of/socket", false},
+    {"posix+tcp", endpoint::family::tcp, "posix+tcp://host:port", true},
+    {"posix+unix", endpoint::family::path, "posix+unix:///path/of/socket", true},
+    {"posix+sctp", endpoint::family::tcp, "posix+sctp://host:port", true},
 }};
 
 constexpr std::string_view separator = "://";

@@ -12,11 +12,12 @@
 
 namespace rivulet::transport {
 
-/// What all links of a context share: settings, the log, the I/O thread, and one object a backend (made at its first use).
-/// Threads: any.
+/// What all links of a context share: settings, the log, the I/O thread, and one object a backend (made at its first
+/// use). Threads: any.
 class io_context {
 public:
-    explicit io_context(config values) : settings(std::move(values)), log(platform::make_logger(settings.log)), io("rivulet-io") {}
+    explicit io_context(config values)
+        : settings(std::move(values)), log(platform::make_logger(settings.log)), io("rivulet-io") {}
     virtual ~io_context() = default;
 
     const config settings;

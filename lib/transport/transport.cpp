@@ -2,6 +2,8 @@
 
 #include "transport/endpoint.hpp"
 #include "transport/inproc/inproc_link.hpp"
+#include "transport/posix/posix_inlet_link.hpp"
+#include "transport/posix/posix_outlet_link.hpp"
 #include "transport/zmq/zmq_inlet_link.hpp"
 #include "transport/zmq/zmq_outlet_link.hpp"
 
@@ -23,16 +25,16 @@ struct backend {
 };
 
 constexpr std::array backends{
-    backend{"inproc", inproc::listen, inproc::connect},
-    backend{"zmq+tcp", zmq::listen, zmq::connect},
-    backend{"zmq+ipc", zmq::listen, zmq::connect},
+    backend{"inproc", inproc::listen, inproc::connect},   backend{"zmq+tcp", zmq::listen, zmq::connect},
+    backend{"zmq+ipc", zmq::listen, zmq::connect},        backend{"posix+tcp", posix::listen, posix::connect},
+    backend{"posix+unix", posix::listen, posix::connect}, backend{"posix+sctp", posix::listen, posix::connect},
 };
 
 const backend& backend_of(const endpoint& where) {
     const auto found = std::ranges::find(backends, where.scheme, &backend::scheme);
     if (found == backends.end())
         throw error(errc::not_supported, "endpoint " + where.to_string() + ": this build has no backend for " +
-                                             where.scheme + "; use zmq+tcp, zmq+ipc or inproc");
+                                             where.scheme + "; use zmq+tcp, zmq+ipc, posix+tcp, posix+unix or inproc");
     return *found;
 }
 

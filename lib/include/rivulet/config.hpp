@@ -47,6 +47,19 @@ struct config {
         bool operator==(const zmq_section&) const = default;
     } zmq;
 
+    struct sockopts_section {
+        std::size_t sndbuf = 1u << 20; ///< send buffer of each posix connection, bytes, both ends; 0 = the kernel's
+        std::size_t rcvbuf = 0;        ///< receive buffer likewise; 0 = the kernel's, which grows with need
+        std::uint32_t priority = 0;    ///< SO_PRIORITY of TCP connections, 0..6; 0 = the kernel's
+        bool operator==(const sockopts_section&) const = default;
+    } sockopts;
+
+    struct posix_section {
+        std::uint32_t mode = 0660; ///< of unix sockets
+        std::string group;         ///< of unix sockets; empty = the process's
+        bool operator==(const posix_section&) const = default;
+    } posix;
+
     struct log_section {
         /// trace|debug|info|warn|error|off; auto: warn in a library context, info in the stream-* programs.
         std::string level = "auto";

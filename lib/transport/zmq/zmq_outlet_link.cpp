@@ -91,8 +91,8 @@ void zmq_outlet_link::bind(const transport::endpoint& where) {
             actual.host = "127.0.0.1";
     } else {
         if (where.path.empty())
-            actual.path = fresh_ipc_path();
-        guard_ = std::make_unique<ipc_guard>(actual.path, actual.to_string());
+            actual.path = fresh_socket_path();
+        guard_ = std::make_unique<path_guard>(actual.path, actual.to_string());
         if (::zmq_bind(socket_.get(), ("ipc://" + actual.path).c_str()) != 0)
             bind_failed(actual.to_string());
     }

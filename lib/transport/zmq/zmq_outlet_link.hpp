@@ -2,11 +2,11 @@
 
 #include "platform/reactor.hpp"
 #include "transport/endpoint.hpp"
+#include "transport/path_guard.hpp"
 #include "transport/transport.hpp"
 #include "transport/zmq/connection_watch.hpp"
 #include "transport/zmq/consumer_lane.hpp"
 #include "transport/zmq/frame_flow.hpp"
-#include "transport/zmq/ipc_guard.hpp"
 #include "transport/zmq/zmq_runtime.hpp"
 
 #include <array>
@@ -102,7 +102,7 @@ private:
     const outlet_environment environment_;
     const std::shared_ptr<zmq_runtime> runtime_;
     const std::shared_ptr<release_signal> signal_;
-    std::unique_ptr<ipc_guard> guard_;
+    std::unique_ptr<path_guard> guard_;
     std::string endpoint_;
 
     mutable std::mutex mutex_;

@@ -1,4 +1,5 @@
 #include "platform/tsan.hpp"
+#include "transport/data_frame.hpp"
 #include "transport/io_context.hpp"
 #include "transport/zmq/zmq_outlet_link.hpp"
 #include "wire/zmq_parts.hpp"
@@ -116,18 +117,7 @@ bool zmq_outlet_link::send_log_frame(consumer_lane& lane, const samples::log_spa
     lane.starved = false;
 
     std::array<wire::stamp_run, wire::max_stamp_runs> runs;
-    wire::data_header header;
-    header.first_sequence = span.position;
-    header.count = span.count;
-    header.payload_bytes = bytes;
-    if (span.count == 1) {
-        runs[0] = {1, 0, *span.stamps()};
-        header.runs = {runs.data(), 1};
-    } else {
-        header.runs = span.collect_runs(runs);
-        if (header.runs.empty() || header.runs.size() > span.count / 2)
-            header.runs = {}, header.column = {span.stamps(), span.count};
-    }
+    const wire::data_header header = describe(span, bytes, runs);
     std::array<std::byte, wire::data_head_capacity(wire::max_stamp_runs)> buffer;
     const wire::data_head head = wire::encode_data_head(header, buffer);
     if (text) {

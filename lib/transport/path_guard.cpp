@@ -1,4 +1,4 @@
-#include "transport/zmq/ipc_guard.hpp"
+#include "transport/path_guard.hpp"
 
 #include "wire/frame.hpp"
 
@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace rivulet::transport::zmq {
+namespace rivulet::transport {
 namespace {
 
 [[noreturn]] void in_use(const std::string& endpoint) {
@@ -35,7 +35,7 @@ bool answers(const std::string& path) {
 
 } // namespace
 
-ipc_guard::ipc_guard(const std::string& path, const std::string& endpoint) : path_(path), lock_path_(path + ".lock") {
+path_guard::path_guard(const std::string& path, const std::string& endpoint) : path_(path), lock_path_(path + ".lock") {
     for (;;) {
         lock_.reset(::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0660));
         if (!lock_)
@@ -60,19 +60,20 @@ ipc_guard::ipc_guard(const std::string& path, const std::string& endpoint) : pat
         throw error(errc::bad_endpoint,
                     "endpoint " + endpoint + ": " + path + " exists and is no socket; choose another path");
     }
+    ::unlink(path.c_str()); // nobody answers: left behind by a crash
 }
 
-ipc_guard::~ipc_guard() {
+path_guard::~path_guard() {
     struct stat what {};
     if (::lstat(path_.c_str(), &what) == 0 && S_ISSOCK(what.st_mode))
         ::unlink(path_.c_str());
     ::unlink(lock_path_.c_str());
 }
 
-std::string fresh_ipc_path() {
+std::string fresh_socket_path() {
     const char* folder = std::getenv("TMPDIR");
     return std::string(folder && *folder ? folder : "/tmp") + "/rivulet-" + wire::to_string(wire::make_token()) +
            ".sock";
 }
 
-} // namespace rivulet::transport::zmq
+} // namespace rivulet::transport

@@ -1,0 +1,249 @@
+#include "transport/posix/posix_inlet_link.hpp"
+
+#include "transport/io_context.hpp"
+
+#include <rivulet/error.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace rivulet::transport::posix {
+namespace {
+
+constexpr std::size_t first_capacity = 256u << 10;
+constexpr std::size_t frame_overhead = 1u << 16;
+constexpr std::size_t length_bytes = 4;
+constexpr auto first_pause = std::chrono::milliseconds(50);
+constexpr auto longest_pause = std::chrono::milliseconds(1000);
+
+std::vector<std::byte> hello_of(const inlet_environment& environment) {
+    wire::hello hello;
+    hello.tok = wire::make_token();
+    hello.name = environment.name;
+    if (const auto history = environment.start.history; history.count() > 0)
+        hello.history_ns = history == forever ? UINT64_MAX : static_cast<std::uint64_t>(history.count());
+    std::vector<std::byte> bytes = wire::encode_hello(hello);
+    const std::size_t size = bytes.size();
+    bytes.insert(bytes.begin(), {static_cast<std::byte>(size >> 8), static_cast<std::byte>(size)});
+    return bytes;
+}
+
+std::size_t frame_bytes(const std::byte* at) noexcept {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < length_bytes; ++i)
+        bytes = bytes << 8 | std::to_integer<std::size_t>(at[i]);
+    return bytes;
+}
+
+} // namespace
+
+std::unique_ptr<inlet_link> connect(const transport::endpoint& where, const inlet_environment& environment) {
+    return std::make_unique<posix_inlet_link>(where, environment);
+}
+
+posix_inlet_link::posix_inlet_link(const transport::endpoint& where, const inlet_environment& environment)
+    : environment_(environment), where_(where), addresses_(resolve(where, endpoint_use::connect)),
+      hello_(hello_of(environment)), poller_(::epoll_create1(EPOLL_CLOEXEC)), pause_(first_pause) {
+    if (!poller_)
+        throw error(errc::system,
+                    "endpoint " + where.to_string() + ": cannot make an epoll descriptor: " + std::strerror(errno));
+    start_connecting(platform::clock::now()); // says at once what the kernel cannot do at all
+}
+
+void posix_inlet_link::close() {
+    phase_ = phase::done;
+    retry_at_ = time_point::max();
+    socket_.reset();
+}
+
+// --- connecting -----------------------------------------------------------------------------------------------------
+
+void posix_inlet_link::watch(std::uint32_t events) {
+    if (events == watched_)
+        return;
+    epoll_event event{};
+    event.events = events;
+    ::epoll_ctl(poller_.get(), EPOLL_CTL_MOD, socket_.get(), &event);
+    watched_ = events;
+}
+
+void posix_inlet_link::start_connecting(time_point now) {
+    retry_at_ = time_point::max();
+    const socket_address& address = addresses_[next_address_++ % addresses_.size()];
+    socket_ = make_socket(where_, address.family());
+    if (!socket_)
+        return lost(now);
+    configure(socket_.get(), where_, environment_.io->settings);
+    epoll_event event{};
+    event.events = watched_ = EPOLLOUT;
+    if (::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, socket_.get(), &event) != 0)
+        return lost(now);
+    infos_ = 0;
+    begin_ = end_ = 0;
+    if (::connect(socket_.get(), address.get(), address.size) == 0)
+        return opened(now);
+    if (errno != EINPROGRESS)
+        return lost(now);
+    phase_ = phase::connecting;
+}
+
+void posix_inlet_link::finish_connecting(time_point now) {
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &reason, &size) != 0 || reason != 0)
+        return lost(now);
+    socket_address peer;
+    peer.size = sizeof peer.storage;
+    if (::getpeername(socket_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) != 0)
+        return; // not yet
+    socket_address mine;
+    mine.size = sizeof mine.storage;
+    ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&mine.storage), &mine.size);
+    // A port of our own ephemeral range can be connected to itself when nobody listens there.
+    if (where_.kind == transport::endpoint::family::tcp && mine.size == peer.size &&
+        std::memcmp(&mine.storage, &peer.storage, mine.size) == 0)
+        return lost(now);
+    opened(now);
+}
+
+void posix_inlet_link::opened(time_point now) {
+    phase_ = phase::open;
+    pause_ = first_pause;
+    watch(EPOLLIN);
+    // A fresh connection's buffer takes a few hundred bytes.
+    if (::send(socket_.get(), hello_.data(), hello_.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        static_cast<ssize_t>(hello_.size()))
+        lost(now);
+}
+
+void posix_inlet_link::lost(time_point now) {
+    socket_.reset(); // which takes it out of the poller as well
+    if (phase_ == phase::open)
+        environment_.sink->on_disconnect();
+    phase_ = phase::waiting;
+    retry_at_ = now + pause_;
+    pause_ = std::min(pause_ * 2, longest_pause);
+}
+
+// --- receiving ------------------------------------------------------------------------------------------------------
+
+bool posix_inlet_link::pump(time_point now, std::size_t max_frames) {
+    if (phase_ == phase::done)
+        return false;
+    if (phase_ == phase::waiting) {
+        if (now < retry_at_)
+            return false;
+        start_connecting(now);
+    }
+    if (phase_ == phase::connecting)
+        finish_connecting(now);
+    for (std::size_t budget = max_frames; phase_ == phase::open;) {
+        if (!handle_buffered(budget, now)) {
+            if (phase_ == phase::open)
+                watch(0); // no room: stop reading, so that the outlet feels it
+            return false;
+        }
+        if (phase_ != phase::open)
+            return false;
+        if (budget == 0)
+            return true;
+        watch(EPOLLIN);
+        if (!read_more(now))
+            return false;
+    }
+    return false;
+}
+
+bool posix_inlet_link::handle_buffered(std::size_t& budget, time_point now) {
+    while (budget > 0 && phase_ == phase::open && end_ - begin_ >= length_bytes) {
+        const std::size_t bytes = frame_bytes(buffer_.get() + begin_);
+        if (bytes > environment_.max_frame + frame_overhead) {
+            environment_.sink->on_ignored();
+            lost(now); // nothing after such a length makes sense
+            return true;
+        }
+        if (end_ - begin_ < length_bytes + bytes)
+            return true;
+        if (!environment_.sink->ready_for_data())
+            return false;
+        const wire::bytes_view frame(buffer_.get() + begin_ + length_bytes, bytes);
+        begin_ += length_bytes + bytes;
+        --budget;
+        handle(frame, now);
+    }
+    return true;
+}
+
+/// Room for the rest of the frame that has begun, as far as bytes have come: a length alone buys no memory.
+void posix_inlet_link::make_room() {
+    if (begin_ == end_)
+        begin_ = end_ = 0;
+    if (end_ < capacity_ && (begin_ == 0 || capacity_ - end_ >= capacity_ / 4))
+        return;
+    const std::size_t held = end_ - begin_;
+    if (begin_ != 0 && held < capacity_ / 2) {
+        std::memmove(buffer_.get(), buffer_.get() + begin_, held);
+    } else {
+        const std::size_t larger = std::max(first_capacity, capacity_ * 2);
+        std::unique_ptr<std::byte[]> grown(new std::byte[larger]);
+        if (held != 0)
+            std::memcpy(grown.get(), buffer_.get() + begin_, held);
+        buffer_ = std::move(grown);
+        capacity_ = larger;
+    }
+    begin_ = 0;
+    end_ = held;
+}
+
+/// One recv; false when there is nothing (or the connection has ended).
+bool posix_inlet_link::read_more(time_point now) {
+    make_room();
+    ssize_t n = 0;
+    do {
+        n = ::recv(socket_.get(), buffer_.get() + end_, capacity_ - end_, MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        end_ += static_cast<std::size_t>(n);
+        return true;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return false;
+    lost(now);
+    return false;
+}
+
+void posix_inlet_link::handle(wire::bytes_view frame, time_point) {
+    const auto kind = wire::peek_kind(frame);
+    if (kind == static_cast<std::uint8_t>(wire::frame_kind::data)) {
+        wire::data_view data;
+        if (infos_ < 2) // what everybody gets before our greeting
+            return;
+        if (parser_.parse(frame, std::nullopt, data) != wire::frame_error::none)
+            return environment_.sink->on_ignored();
+        return environment_.sink->on_data(data, frame.size());
+    }
+    if (kind == static_cast<std::uint8_t>(wire::frame_kind::info)) {
+        wire::info_frame info;
+        if (wire::decode_info(frame, info) != wire::frame_error::none)
+            return environment_.sink->on_ignored();
+        try {
+            validate(info.info);
+        } catch (const error&) {
+            return environment_.sink->on_ignored();
+        }
+        if (++infos_ == 2 && !environment_.sink->on_greeting(info, info.next_sequence, nullptr))
+            close();
+        return;
+    }
+    wire::status_frame status;
+    if (wire::decode_status(frame, status) != wire::frame_error::none || infos_ < 2)
+        return environment_.sink->on_ignored();
+    environment_.sink->on_status(status);
+    if (status.kind == wire::frame_kind::end)
+        close(); // the outlet waits for that
+}
+
+} // namespace rivulet::transport::posix
