@@ -110,6 +110,51 @@ bool inlet_buffer::append(const wire::data_view& frame, std::endian order) {
     return true;
 }
 
+// --- a frame that comes piece by piece ------------------------------------------------------------------------------
+
+bool inlet_buffer::begin(const wire::data_view& begun, std::size_t payload_bytes, std::endian order) {
+    const std::size_t sample_bytes = value_bytes(options_.format) * options_.channels;
+    if (sample_bytes == 0 || order != std::endian::native || payload_bytes != begun.count * sample_bytes ||
+        begun.first_sequence < expected_ || held_count_ != 0)
+        return false;
+    if (begun.first_sequence > expected_)
+        mark(begun.first_sequence, false);
+    expected_ = begun.first_sequence;
+    begun_.runs.assign(begun.runs.begin(), begun.runs.end());
+    begun_.column.assign(begun.column.begin(), begun.column.end());
+    begun_.view = begun;
+    begun_.view.runs = begun_.runs;
+    begun_.view.column = begun_.column;
+    begun_.done = 0;
+    begun_.partial = 0;
+    return true;
+}
+
+std::span<std::byte> inlet_buffer::payload_room() {
+    const std::uint32_t left = begun_.view.count - begun_.done;
+    if (left == 0)
+        return {};
+    const auto room = log_->reserve(policy_);
+    const std::size_t sample_bytes = value_bytes(options_.format) * options_.channels;
+    const std::size_t bytes = std::min(room.count, left) * sample_bytes;
+    return bytes == 0 ? std::span<std::byte>() : std::span(room.samples + begun_.partial, bytes - begun_.partial);
+}
+
+void inlet_buffer::payload_received(std::size_t bytes) {
+    const std::size_t sample_bytes = value_bytes(options_.format) * options_.channels;
+    begun_.partial += bytes;
+    const auto whole = static_cast<std::uint32_t>(begun_.partial / sample_bytes);
+    if (whole == 0)
+        return;
+    begun_.partial %= sample_bytes;
+    const auto room = log_->reserve(policy_); // the same as payload_room() gave out
+    read_stamps(begun_.view, begun_.done, whole, false, room.stamps);
+    log_->commit(whole);
+    begun_.done += whole;
+    expected_ += whole;
+    received_.fetch_add(whole, std::memory_order_relaxed);
+}
+
 void inlet_buffer::copy_values(std::byte* to, const std::byte* from, std::size_t samples, bool swapped) const noexcept {
     const std::size_t width = value_bytes(options_.format);
     if (swapped)

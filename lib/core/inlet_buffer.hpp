@@ -35,6 +35,12 @@ public:
     bool ready();
     /// Appends a frame's samples; those that came before are left out. @return false: malformed payload.
     bool append(const wire::data_view& frame, std::endian order);
+    /// The same for a frame whose payload comes piece by piece, straight into the log. False: it has to come whole, as
+    /// its values or sequence numbers need work. A frame that never becomes complete needs no end.
+    bool begin(const wire::data_view& begun, std::size_t payload_bytes, std::endian order);
+    /// Where the next bytes of the payload belong, at most to the end of a segment; empty: no room, or all is there.
+    std::span<std::byte> payload_room();
+    void payload_received(std::size_t bytes);
     /// No more samples once what is held back fits; the outlet's last one had the number before `final_sequence`.
     void end(std::uint64_t final_sequence);
 
@@ -71,6 +77,14 @@ private:
     std::vector<double> held_stamps_;
     std::size_t held_done_ = 0;
     std::size_t held_count_ = 0;
+    /// A frame that comes piece by piece.
+    struct begun_frame {
+        wire::data_view view; ///< its runs and column lie in the two below
+        std::vector<wire::stamp_run> runs;
+        std::vector<std::byte> column;
+        std::uint32_t done = 0;  ///< samples in the log
+        std::size_t partial = 0; ///< bytes of the next sample
+    } begun_;
     bool end_pending_ = false; ///< finish once nothing is held back
 
     std::atomic<std::uint64_t> received_{0};

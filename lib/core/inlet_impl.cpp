@@ -184,6 +184,26 @@ void inlet_impl::on_data(const wire::data_view& frame, std::size_t wire_bytes) {
         ignored_.fetch_add(1, std::memory_order_relaxed);
 }
 
+bool inlet_impl::on_data_begun(const wire::data_view& begun, std::size_t payload_bytes, std::size_t wire_bytes) {
+    const std::lock_guard lock(buffer_mutex_);
+    if (!buffer_ || !buffer_->begin(begun, payload_bytes, order_))
+        return false;
+    frames_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(wire_bytes, std::memory_order_relaxed);
+    return true;
+}
+
+std::span<std::byte> inlet_impl::payload_room() {
+    const std::lock_guard lock(buffer_mutex_);
+    return buffer_->payload_room();
+}
+
+void inlet_impl::on_payload(std::size_t bytes) {
+    const std::lock_guard lock(buffer_mutex_);
+    last_heard_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
+    buffer_->payload_received(bytes);
+}
+
 void inlet_impl::on_status(const wire::status_frame& frame) {
     const std::lock_guard lock(buffer_mutex_);
     last_heard_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);

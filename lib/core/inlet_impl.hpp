@@ -62,6 +62,9 @@ public:
     bool ready_for_data() override;
     void on_data(const wire::data_view& frame, std::size_t wire_bytes) override;
     void on_status(const wire::status_frame& frame) override;
+    bool on_data_begun(const wire::data_view& begun, std::size_t payload_bytes, std::size_t wire_bytes) override;
+    std::span<std::byte> payload_room() override;
+    void on_payload(std::size_t bytes) override;
     void on_ignored() override;
     void on_disconnect() override;
     // io_handler

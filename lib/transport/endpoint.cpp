@@ -21,16 +21,15 @@ struct scheme {
     std::string_view name;
     endpoint::family kind;
     std::string_view form; ///< shown when one is written wrongly
-    bool supported;
 };
 
 constexpr std::array<scheme, 6> schemes{{
-    {"zmq+tcp", endpoint::family::tcp, "zmq+tcp://host:port", true},
-    {"zmq+ipc", endpoint::family::path, "zmq+ipc:///path/of/socket", true},
-    {"inproc", endpoint::family::name, "inproc://name", true},
-    {"posix+tcp", endpoint::family::tcp, "posix+tcp://host:port", true},
-    {"posix+unix", endpoint::family::path, "posix+unix:///path/of/socket", true},
-    {"posix+sctp", endpoint::family::tcp, "posix+sctp://host:port", true},
+    {"zmq+tcp", endpoint::family::tcp, "zmq+tcp://host:port"},
+    {"zmq+ipc", endpoint::family::path, "zmq+ipc:///path/of/socket"},
+    {"inproc", endpoint::family::name, "inproc://name"},
+    {"posix+tcp", endpoint::family::tcp, "posix+tcp://host:port"},
+    {"posix+unix", endpoint::family::path, "posix+unix:///path/of/socket"},
+    {"posix+sctp", endpoint::family::tcp, "posix+sctp://host:port"},
 }};
 
 constexpr std::string_view separator = "://";
@@ -60,10 +59,6 @@ public:
         if (colon == std::string_view::npos)
             refuse("it has no scheme; write for example zmq+tcp://" + printable(text_));
         form_ = find_scheme(text_.substr(0, colon));
-        if (!form_->supported)
-            throw error(errc::not_supported,
-                        fmt::format("endpoint \"{}\": this build has no {} transport; use zmq+tcp:// or zmq+ipc://",
-                                    printable(text_), form_->name));
         endpoint out{std::string(form_->name), form_->kind, "", 0, ""};
         const std::string_view rest = text_.substr(colon + separator.size());
         switch (form_->kind) {
@@ -94,7 +89,10 @@ private:
             near = "zmq+ipc";
         if (!near.empty())
             refuse(fmt::format("unknown scheme \"{}\"; write {}://", printable(name), near));
-        refuse(fmt::format("unknown scheme \"{}\"; there are zmq+tcp://, zmq+ipc:// and inproc://", printable(name)));
+        refuse(fmt::format(
+            "unknown scheme \"{}\"; there are zmq+tcp://, zmq+ipc://, inproc://, posix+tcp://, posix+unix:// "
+            "and posix+sctp://",
+            printable(name)));
     }
 
     void parse_tcp(std::string_view rest, endpoint& out) const {

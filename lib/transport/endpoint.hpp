@@ -26,8 +26,8 @@ struct endpoint {
 /// What an endpoint is to be used for: `*` host, port and path are allowed for listening only.
 enum class endpoint_use : std::uint8_t { listen, connect };
 
-/// @throws error bad_endpoint: names the text, what is wrong with it, and shows the right form; not_supported for a
-/// known scheme that this build has no backend for; path_too_long for socket paths beyond sun_path.
+/// @throws error bad_endpoint: names the text, what is wrong with it, and shows the right form; path_too_long for
+/// socket paths beyond sun_path.
 endpoint parse_endpoint(std::string_view text, endpoint_use use);
 
 } // namespace rivulet::transport

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <poll.h>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,6 +114,15 @@ public:
     virtual bool ready_for_data() = 0;
     virtual void on_data(const wire::data_view& frame, std::size_t wire_bytes) = 0;
     virtual void on_status(const wire::status_frame& frame) = 0;
+
+    /// For links that can receive into memory of the sink's: a data frame of which `begun.payload` has come. True: the
+    /// rest of its payload_bytes goes to payload_room(), piece by piece. False: the whole frame is wanted, by on_data.
+    virtual bool on_data_begun(const wire::data_view& begun, std::size_t payload_bytes, std::size_t wire_bytes) = 0;
+    /// Where the next bytes of the payload belong; empty while there is no room.
+    virtual std::span<std::byte> payload_room() = 0;
+    /// Bytes were written to the room.
+    virtual void on_payload(std::size_t bytes) = 0;
+
     virtual void on_ignored() = 0;
     virtual void on_disconnect() = 0;
 };

@@ -105,17 +105,43 @@ data_head encode_data_head(const data_header& header, std::span<std::byte> buffe
     return {sink.written().first(cut), std::as_bytes(header.column), sink.written().subspan(cut)};
 }
 
+namespace {
+
+/// All up to the payload; returns the payload's size.
+std::size_t read_head(head_reader& in, std::span<stamp_run, max_stamp_runs> store, data_view& view) noexcept {
+    view.first_sequence = in.read_uint();
+    view.count = in.read_uint32();
+    if (view.count == 0 || view.first_sequence > std::numeric_limits<std::uint64_t>::max() - view.count)
+        in.fail(frame_error::bad_field);
+    read_stamps(in, store, view);
+    return in.read_bin_header();
+}
+
+} // namespace
+
+frame_error data_parser::parse_begun(bytes_view received, std::size_t frame_bytes, data_view& out,
+                                     std::size_t& payload_bytes) noexcept {
+    if (const frame_error error = check_kind(received, frame_kind::data); error != frame_error::none)
+        return error;
+    head_reader in(received.subspan(2));
+    data_view view;
+    payload_bytes = read_head(in, run_store_, view);
+    if (in.error() != frame_error::none)
+        return in.error();
+    const std::size_t head_bytes = received.size() - in.left();
+    if (head_bytes + payload_bytes != frame_bytes)
+        return head_bytes + payload_bytes > frame_bytes ? frame_error::truncated : frame_error::trailing;
+    view.payload = in.read_bytes(in.left());
+    out = view;
+    return frame_error::none;
+}
+
 frame_error data_parser::parse(bytes_view head, std::optional<bytes_view> body, data_view& out) noexcept {
     if (const frame_error error = check_kind(head, frame_kind::data); error != frame_error::none)
         return error;
     head_reader in(head.subspan(2));
     data_view view;
-    view.first_sequence = in.read_uint();
-    view.count = in.read_uint32();
-    if (view.count == 0 || view.first_sequence > std::numeric_limits<std::uint64_t>::max() - view.count)
-        in.fail(frame_error::bad_field);
-    read_stamps(in, run_store_, view);
-    const std::size_t payload_bytes = in.read_bin_header();
+    const std::size_t payload_bytes = read_head(in, run_store_, view);
     if (!body)
         view.payload = in.read_bytes(payload_bytes);
     if (in.error() != frame_error::none)

@@ -5,10 +5,12 @@
 #include <rivulet/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 namespace rivulet::transport::posix {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 constexpr std::size_t first_capacity = 256u << 10;
 constexpr std::size_t frame_overhead = 1u << 16;
 constexpr std::size_t length_bytes = 4;
+constexpr std::size_t direct_from = 32u << 10; ///< payload bytes still to come that are worth receiving in place
+constexpr std::size_t read_ahead = 4096;       ///< beside that: the next frame's head
 constexpr auto first_pause = std::chrono::milliseconds(50);
 constexpr auto longest_pause = std::chrono::milliseconds(1000);
 
@@ -27,7 +31,8 @@ std::vector<std::byte> hello_of(const inlet_environment& environment) {
         hello.history_ns = history == forever ? UINT64_MAX : static_cast<std::uint64_t>(history.count());
     std::vector<std::byte> bytes = wire::encode_hello(hello);
     const std::size_t size = bytes.size();
-    bytes.insert(bytes.begin(), {static_cast<std::byte>(size >> 8), static_cast<std::byte>(size)});
+    bytes.insert(bytes.begin(),
+                 {std::byte{0}, std::byte{0}, static_cast<std::byte>(size >> 8), static_cast<std::byte>(size)});
     return bytes;
 }
 
@@ -83,6 +88,7 @@ void posix_inlet_link::start_connecting(time_point now) {
         return lost(now);
     infos_ = 0;
     begin_ = end_ = 0;
+    direct_left_ = 0;
     if (::connect(socket_.get(), address.get(), address.size) == 0)
         return opened(now);
     if (errno != EINPROGRESS)
@@ -150,6 +156,11 @@ bool posix_inlet_link::pump(time_point now, std::size_t max_frames) {
             return false;
         if (budget == 0)
             return true;
+        if (direct_left_ != 0) {
+            if (!read_direct(now))
+                return false;
+            continue;
+        }
         watch(EPOLLIN);
         if (!read_more(now))
             return false;
@@ -158,15 +169,21 @@ bool posix_inlet_link::pump(time_point now, std::size_t max_frames) {
 }
 
 bool posix_inlet_link::handle_buffered(std::size_t& budget, time_point now) {
-    while (budget > 0 && phase_ == phase::open && end_ - begin_ >= length_bytes) {
+    while (budget > 0 && phase_ == phase::open && direct_left_ == 0 && end_ - begin_ >= length_bytes) {
         const std::size_t bytes = frame_bytes(buffer_.get() + begin_);
         if (bytes > environment_.max_frame + frame_overhead) {
             environment_.sink->on_ignored();
             lost(now); // nothing after such a length makes sense
             return true;
         }
-        if (end_ - begin_ < length_bytes + bytes)
+        if (end_ - begin_ < length_bytes + bytes) {
+            if (bytes > direct_from + end_ - begin_) {
+                if (!environment_.sink->ready_for_data())
+                    return false;
+                begin_direct(bytes);
+            }
             return true;
+        }
         if (!environment_.sink->ready_for_data())
             return false;
         const wire::bytes_view frame(buffer_.get() + begin_ + length_bytes, bytes);
@@ -174,6 +191,60 @@ bool posix_inlet_link::handle_buffered(std::size_t& budget, time_point now) {
         --budget;
         handle(frame, now);
     }
+    return true;
+}
+
+/// Tries to receive the rest of the frame at begin_ straight into the sink's memory.
+bool posix_inlet_link::begin_direct(std::size_t bytes) {
+    wire::data_view begun;
+    std::size_t payload_bytes = 0;
+    const wire::bytes_view received(buffer_.get() + begin_ + length_bytes, end_ - begin_ - length_bytes);
+    if (infos_ < 2 || parser_.parse_begun(received, bytes, begun, payload_bytes) != wire::frame_error::none ||
+        !environment_.sink->on_data_begun(begun, payload_bytes, bytes))
+        return false;
+    begin_ = end_; // what has come of the payload is read from where it lies, below
+    direct_left_ = payload_bytes;
+    early_ = begun.payload;
+    large_frames_ = true;
+    return true;
+}
+
+/// Part of a payload into the sink's memory, and with the same call the next frame's head into ours.
+/// False when there is nothing to read, or no room for it.
+bool posix_inlet_link::read_direct(time_point now) {
+    const std::span<std::byte> room = environment_.sink->payload_room();
+    if (room.empty()) {
+        watch(0);
+        return false;
+    }
+    watch(EPOLLIN);
+    if (!early_.empty()) {
+        const std::size_t n = std::min(early_.size(), room.size());
+        std::memcpy(room.data(), early_.data(), n);
+        early_ = early_.subspan(n);
+        direct_left_ -= n;
+        environment_.sink->on_payload(n);
+        return true;
+    }
+    begin_ = end_ = 0;
+    const std::size_t wanted = std::min(room.size(), direct_left_);
+    std::array<iovec, 2> parts{{{room.data(), wanted}, {buffer_.get(), read_ahead}}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = wanted == direct_left_ ? 2 : 1;
+    ssize_t n = 0;
+    do {
+        n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n <= 0) {
+        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+            lost(now);
+        return false;
+    }
+    const std::size_t payload = std::min(static_cast<std::size_t>(n), wanted);
+    end_ = static_cast<std::size_t>(n) - payload;
+    direct_left_ -= payload;
+    environment_.sink->on_payload(payload);
     return true;
 }
 
@@ -203,7 +274,9 @@ bool posix_inlet_link::read_more(time_point now) {
     make_room();
     ssize_t n = 0;
     do {
-        n = ::recv(socket_.get(), buffer_.get() + end_, capacity_ - end_, MSG_DONTWAIT);
+        // Behind a large frame comes another, as a rule: its head is enough for now.
+        const std::size_t room = large_frames_ && begin_ == end_ ? read_ahead : capacity_ - end_;
+        n = ::recv(socket_.get(), buffer_.get() + end_, room, MSG_DONTWAIT);
     } while (n < 0 && errno == EINTR);
     if (n > 0) {
         end_ += static_cast<std::size_t>(n);
@@ -223,6 +296,7 @@ void posix_inlet_link::handle(wire::bytes_view frame, time_point) {
             return;
         if (parser_.parse(frame, std::nullopt, data) != wire::frame_error::none)
             return environment_.sink->on_ignored();
+        large_frames_ = frame.size() > direct_from;
         return environment_.sink->on_data(data, frame.size());
     }
     if (kind == static_cast<std::uint8_t>(wire::frame_kind::info)) {

@@ -38,6 +38,8 @@ private:
     /// Handles frames that are complete in the buffer; false when the sink has no room.
     bool handle_buffered(std::size_t& budget, time_point now);
     void handle(wire::bytes_view frame, time_point now);
+    bool begin_direct(std::size_t frame_bytes);
+    bool read_direct(time_point now);
     void make_room();
 
     const inlet_environment environment_;
@@ -53,6 +55,9 @@ private:
     std::chrono::milliseconds pause_{};
     int infos_ = 0; ///< of this connection
     wire::data_parser parser_;
+    wire::bytes_view early_;      ///< of that, what came with the head and lies in the buffer
+    std::size_t direct_left_ = 0; ///< bytes of a payload that go straight to the sink
+    bool large_frames_ = false;   ///< the last data frame was worth it: read little ahead
     // Received bytes [begin_, end_).
     std::unique_ptr<std::byte[]> buffer_;
     std::size_t capacity_ = 0;

@@ -126,17 +126,20 @@ void posix_outlet_link::read_from(peer& p, time_point now) {
     }
 }
 
-/// A hello: 2-byte big-endian length, then the bytes of FORMAT.md. False: that is none.
+/// A hello: its length, 4 bytes, then the bytes of FORMAT.md. False: that is none.
 bool posix_outlet_link::parse_hello(peer& p, time_point now) {
-    if (p.incoming.size() < 2)
+    constexpr std::size_t length_bytes = 4;
+    if (p.incoming.size() < length_bytes)
         return true;
-    const std::size_t bytes =
-        std::to_integer<std::size_t>(p.incoming[0]) << 8 | std::to_integer<std::size_t>(p.incoming[1]);
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < length_bytes; ++i)
+        bytes = bytes << 8 | std::to_integer<std::size_t>(p.incoming[i]);
     if (bytes > wire::max_hello_bytes || bytes < wire::token_bytes)
         return false;
-    if (p.incoming.size() < 2 + bytes)
+    if (p.incoming.size() < length_bytes + bytes)
         return true;
-    if (wire::decode_hello(wire::bytes_view(p.incoming).subspan(2, bytes), p.hello) != wire::frame_error::none)
+    if (wire::decode_hello(wire::bytes_view(p.incoming).subspan(length_bytes, bytes), p.hello) !=
+        wire::frame_error::none)
         return false;
     if (count_.load() >= environment_.max_consumers)
         return false;
