@@ -1,5 +1,5 @@
-# rivulet_test(NAME unit.wire.frame LABEL unit SOURCES a.cpp ... [LIBRARIES x] [TIMEOUT seconds]): one GoogleTest program,
-# each of its tests a ctest named NAME.Suite.Test, run in parallel.
+# rivulet_test(NAME unit.wire.frame LABEL unit SOURCES a.cpp ... [LIBRARIES x] [TIMEOUT seconds]): one GoogleTest
+# program, each of its tests a ctest named NAME.Suite.Test, run in parallel.
 function(rivulet_test)
   cmake_parse_arguments(arg "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT RIVULET_TESTS)
@@ -15,6 +15,8 @@ function(rivulet_test)
   string(REPLACE "." "_" target "test_${arg_NAME}")
   add_executable(${target} ${arg_SOURCES})
   rivulet_compile_options(${target})
+  # The library is optimised as for users; its tests need not be, and compile in two thirds of the time.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} GTest::gtest_main)
   gtest_discover_tests(${target} TEST_PREFIX "${arg_NAME}." DISCOVERY_TIMEOUT 120
