@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, builds, and runs all tests.
 #
-#   tests/run.sh [--preset dev|clang|asan|tsan|coverage] [ARGUMENTS FOR CTEST]
+#   tests/run.sh [--preset dev|clang|asan|tsan|fuzz|coverage] [ARGUMENTS FOR CTEST]
 #   tests/run.sh -L unit            only the unit tests
 #   tests/run.sh --preset asan      under AddressSanitizer and UndefinedBehaviorSanitizer
 set -euo pipefail
@@ -15,7 +15,7 @@ if [ "${1:-}" = --preset ]; then
     shift 2
 fi
 packages=("${RIVULET_BUILD_PACKAGES[@]}" "${RIVULET_TEST_PACKAGES[@]}")
-[ "$preset" != clang ] || packages+=("${RIVULET_CLANG_PACKAGES[@]}")
+[ "$preset" != clang ] && [ "$preset" != fuzz ] || packages+=("${RIVULET_CLANG_PACKAGES[@]}")
 
 rivulet_install "${packages[@]}"
 rivulet_build "$preset"

@@ -60,6 +60,17 @@ def check_waves(lines):
     assert stamps == sorted(stamps), "stamps go back"
 
 
+def readme(run):
+    os.environ["README_ENDPOINT"] = run.endpoint("eeg")
+    publisher = run.start("readme_publisher")
+    out, _ = run.finish(run.start("readme_subscriber"))
+    rows = [[float(value) for value in line.split()] for line in out.splitlines()]
+    assert len(rows) == 500, out
+    for i, (_, first, second) in enumerate(rows):
+        assert abs(first - math.sin(i * 0.1)) < 1e-4 and abs(second - math.cos(i * 0.1)) < 1e-4, (i, first, second)
+    run.finish(publisher)
+
+
 def samples(run):
     sender = run.start("send_samples", run.endpoint("waves"), 0.5)
     out, err = run.finish(run.start("receive_samples", run.endpoint("waves")))
@@ -123,7 +134,7 @@ def nobody(run):
     assert receiver.returncode == 1 and "zmq+nonsense" in err, err
 
 
-CASES = {case.__name__: case for case in (samples, interrupted, chunks, sync, several, nobody)}
+CASES = {case.__name__: case for case in (readme, samples, interrupted, chunks, sync, several, nobody)}
 
 if __name__ == "__main__":
     with Run(sys.argv[1]) as programs_run:
