@@ -2,6 +2,8 @@
 
 #include "core/context_impl.hpp"
 
+#include <atomic>
+
 namespace rivulet {
 
 context::context() : context(load_config()) {}
@@ -9,9 +11,17 @@ context::context() : context(load_config()) {}
 context::context(config settings) : impl_(std::make_shared<detail::context_impl>(std::move(settings))) {}
 
 context& context::default_context() {
-    // Never destroyed: outlets with static storage may outlive anything that is.
-    static auto* const instance = new context();
-    return *instance;
+    // Never destroyed: outlets with static storage may outlive anything that is. A forked child has none of its
+    // parent's threads and gets one of its own.
+    static std::atomic<context*> instance{nullptr};
+    context* current = instance.load(std::memory_order_acquire);
+    while (!current || current->impl_->fork.in_child()) {
+        auto* const fresh = new context();
+        if (instance.compare_exchange_strong(current, fresh, std::memory_order_acq_rel))
+            return *fresh;
+        delete fresh;
+    }
+    return *current;
 }
 
 const config& context::settings() const noexcept { return impl_->settings; }

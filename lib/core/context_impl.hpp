@@ -1,6 +1,13 @@
 #pragma once
 
+#include "platform/fork_guard.hpp"
 #include "transport/io_context.hpp"
+
+#include <rivulet/context.hpp>
+#include <rivulet/error.hpp>
+
+#include <memory>
+#include <optional>
 
 namespace rivulet::detail {
 
@@ -8,6 +15,16 @@ namespace rivulet::detail {
 class context_impl final : public transport::io_context {
 public:
     using transport::io_context::io_context;
+
+    const platform::fork_guard fork;
 };
+
+/// The context for a new outlet or inlet. @throws error closed: it was inherited by a forked child.
+inline std::shared_ptr<context_impl> usable(const std::optional<context>& chosen) {
+    const auto& impl = chosen ? chosen->impl() : context::default_context().impl();
+    if (impl->fork.in_child())
+        throw error(errc::closed, "context: it belongs to the parent process; make contexts after fork");
+    return impl;
+}
 
 } // namespace rivulet::detail

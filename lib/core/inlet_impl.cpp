@@ -49,8 +49,7 @@ void drain(const platform::unique_fd& fd) noexcept {
 } // namespace
 
 inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
-    : ctx_(options.ctx ? options.ctx->impl() : context::default_context().impl()), endpoint_(endpoint),
-      full_(options.full), max_buffered_(options.max_buffered),
+    : ctx_(usable(options.ctx)), endpoint_(endpoint), full_(options.full), max_buffered_(options.max_buffered),
       lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)), busy_poll_(options.busy_poll),
       wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
     transport::inlet_environment environment;
@@ -114,8 +113,11 @@ void inlet_impl::close() {
     const std::lock_guard once(close_mutex_);
     if (!link_)
         return;
-    if (buffer_)
-        buffer_->log()->on_room({});
+    {
+        const std::lock_guard lock(buffer_mutex_);
+        if (buffer_)
+            buffer_->log()->on_room({});
+    }
     ctx_->io.forget(*this);
     if (log_)
         log_->remove_waiter(*this);

@@ -20,7 +20,7 @@ using platform::deadline_after;
 using platform::time_point;
 
 outlet_impl::outlet_impl(stream_info info, outlet_options options)
-    : ctx_(options.ctx ? options.ctx->impl() : context::default_context().impl()), info_(std::move(info)),
+    : ctx_(usable(options.ctx)), info_(std::move(info)),
       send_timeout_(options.send_timeout.value_or(ctx_->settings.effective_send_timeout())),
       linger_(options.linger.value_or(ctx_->settings.tuning.linger)),
       max_frame_(options.max_frame.value_or(ctx_->settings.tuning.max_frame)),

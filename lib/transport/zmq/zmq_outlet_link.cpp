@@ -159,7 +159,7 @@ void zmq_outlet_link::close(time_point deadline) {
         if (closed_)
             return;
     }
-    signal_->go_direct();
+    signal_->detach(); // before forget(): a release under way must not post us again
     if (environment_.log)
         environment_.log->remove_waiter(*this);
     environment_.io->io.forget(*this);
@@ -177,7 +177,6 @@ void zmq_outlet_link::close(time_point deadline) {
         wait.at(std::min(deadline, now + std::chrono::milliseconds(100)));
         wait.wait(now);
     }
-    signal_->detach();
     const std::lock_guard lock(mutex_);
     closed_ = true;
     count_ = 0;
