@@ -19,6 +19,6 @@ function(rivulet_test)
   target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
   target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} GTest::gtest_main)
-  gtest_discover_tests(${target} TEST_PREFIX "${arg_NAME}." DISCOVERY_TIMEOUT 120
+  gtest_discover_tests(${target} TEST_PREFIX "${arg_NAME}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 120
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
 endfunction()

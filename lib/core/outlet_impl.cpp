@@ -54,6 +54,8 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
     environment_.on_consumer = [this](const consumer_event& event) { consumer_changed(event); };
     for (const std::string& endpoint : options.endpoints)
         links_.push_back(transport::open_outlet_link(endpoint, environment_));
+    for (const auto& link : links_)
+        endpoints_.push_back(link->endpoint());
     std::ranges::stable_partition(links_, [](const auto& link) { return link->sends_directly(); });
 }
 
@@ -295,11 +297,7 @@ void outlet_impl::send_frame(const transport::sync_frame& frame) {
 // --- consumers ------------------------------------------------------------------------------------------------------
 
 void outlet_impl::consumer_changed(const consumer_event& event) {
-    std::shared_ptr<const std::function<void(const consumer_event&)>> callback;
-    {
-        const std::lock_guard lock(consumers_mutex_);
-        callback = callback_;
-    }
+    { const std::lock_guard lock(consumers_mutex_); } // whoever waits has seen the old count and sleeps
     consumers_changed_.notify_all();
     const platform::logger::fields fields{{"stream", info_.name},   {"consumer", event.id},
                                           {"name", event.name},     {"address", event.address},
@@ -311,7 +309,12 @@ void outlet_impl::consumer_changed(const consumer_event& event) {
         ctx_->log->warn("consumer_kicked", fields, "disconnected a consumer that did not take its bytes in time");
         break;
     }
-    if (callback)
+    const std::lock_guard lock(callback_mutex_);
+    if (event.what == consumer_event::kind::joined)
+        present_.emplace(event.id, event);
+    else
+        present_.erase(event.id);
+    if (const auto callback = callback_) // it may replace itself
         (*callback)(event);
 }
 
@@ -326,7 +329,7 @@ std::size_t outlet_impl::consumer_count() const {
 
 bool outlet_impl::wait_for_consumers(std::chrono::nanoseconds timeout, std::size_t count) const {
     if (inert())
-        return false;
+        throw error(errc::closed, title() + ": it belongs to the parent process; make outlets after fork");
     std::unique_lock lock(consumers_mutex_);
     const auto ready = [&] { return stopping_.load() || consumer_count() >= count; };
     const time_point deadline = deadline_after(clock::now(), timeout);
@@ -338,17 +341,13 @@ bool outlet_impl::wait_for_consumers(std::chrono::nanoseconds timeout, std::size
 }
 
 void outlet_impl::set_consumer_callback(std::function<void(const consumer_event&)> callback) {
-    std::shared_ptr<const std::function<void(const consumer_event&)>> shared;
-    if (callback)
-        shared = std::make_shared<const std::function<void(const consumer_event&)>>(std::move(callback));
-    {
-        const std::lock_guard lock(consumers_mutex_);
-        callback_ = shared;
-    }
-    if (!shared)
-        return;
-    for (const consumer_stats& c : stats().current)
-        (*shared)({consumer_event::kind::joined, c.id, c.name, c.address, c.link, pushed()});
+    using function = std::function<void(const consumer_event&)>;
+    const std::lock_guard lock(callback_mutex_);
+    const auto mine = callback ? std::make_shared<const function>(std::move(callback)) : nullptr;
+    callback_ = mine;
+    const auto present = present_; // a callback may cause a change
+    for (auto next = present.begin(); mine && callback_ == mine && next != present.end(); ++next)
+        (*mine)(next->second);
 }
 
 bool outlet_impl::flush(std::chrono::nanoseconds timeout) const {
@@ -377,12 +376,7 @@ outlet_stats outlet_impl::stats() const {
     return result;
 }
 
-std::vector<std::string> outlet_impl::endpoints() const {
-    std::vector<std::string> result;
-    for (const auto& link : links_)
-        result.push_back(link->endpoint());
-    return result;
-}
+std::vector<std::string> outlet_impl::endpoints() const { return endpoints_; }
 
 void outlet_impl::stop(std::chrono::nanoseconds linger) {
     if (inert())

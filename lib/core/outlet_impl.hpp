@@ -12,6 +12,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -76,8 +77,9 @@ private:
     samples::sample_log::overflow policy_ = samples::sample_log::overflow::drop_oldest;
     std::shared_ptr<samples::sample_log> log_; ///< async only
     transport::outlet_environment environment_;
-    std::vector<std::unique_ptr<transport::outlet_link>> links_;
-    platform::unique_fd stop_fd_; ///< wakes a push that polls
+    std::vector<std::unique_ptr<transport::outlet_link>> links_; ///< in the order of sending
+    std::vector<std::string> endpoints_;                         ///< in the order of the options
+    platform::unique_fd stop_fd_;                                ///< wakes a push that polls
 
     platform::light_mutex producer_;
     std::uint64_t sequence_ = 0; ///< sync: of the next sample, under producer_
@@ -90,7 +92,9 @@ private:
 
     mutable std::mutex consumers_mutex_;
     mutable std::condition_variable consumers_changed_;
+    std::recursive_mutex callback_mutex_; ///< held while the callback runs, so that ending it waits for that
     std::shared_ptr<const std::function<void(const consumer_event&)>> callback_;
+    std::map<std::string, consumer_event> present_; ///< by id: what a new callback is told first
 };
 
 } // namespace rivulet::detail

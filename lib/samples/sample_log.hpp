@@ -238,6 +238,9 @@ private:
         if (!holds_)
             return position_.store(position, std::memory_order_release);
         position_.store(position, std::memory_order_seq_cst);
+        // A laggard that caught up is waited for again, also when more comes before its next peek.
+        if (!waited_for_.load(std::memory_order_relaxed) && position == log_->head()) [[unlikely]]
+            waited_for_.store(true, std::memory_order_relaxed);
         if (position >= log_->room_from_.load(std::memory_order_seq_cst)) [[unlikely]]
             log_->offer_room();
     }

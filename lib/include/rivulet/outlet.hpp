@@ -134,15 +134,17 @@ public:
     /// Waits until there are `count` consumers; false when the time is up first, or the outlet is stopped.
     /// The very next push reaches every consumer counted.
     bool wait_for_consumers(std::chrono::nanoseconds timeout, std::size_t count = 1) const;
-    /// Called on the I/O thread when a consumer joins or leaves: be brief, and do not destroy the outlet in it.
-    /// Consumers that are there already are reported at once, from the calling thread. An empty function ends it.
+    /// Called when a consumer joins or leaves, one event at a time, on the I/O thread or, for inproc, on the inlet's:
+    /// be brief, and neither stop nor destroy the outlet in it. Consumers that are there already are reported at once,
+    /// from the calling thread; each is reported once. An empty function ends it: the one before does not run any more
+    /// when this returns.
     void on_consumer(std::function<void(const consumer_event&)> callback);
 
     /// Waits until all that was pushed is handed to the connections of all consumers; false when time is up first.
     bool flush(std::chrono::nanoseconds timeout) const;
 
     const stream_info& info() const noexcept;
-    /// The endpoints in use, with actual ports, in a form that connects from this host.
+    /// The endpoints in use, in the order of the options, with actual ports, in a form that connects from this host.
     std::vector<std::string> endpoints() const;
     outlet_stats stats() const;
 

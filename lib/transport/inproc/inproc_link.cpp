@@ -41,6 +41,7 @@ public:
 
     int fd() const noexcept override { return -1; }
     bool pump(time_point, std::size_t) override {
+        attachment_->environment.sink->ready_for_data(); // what it held back has room now, also after the last frame
         if (const auto h = hub_.lock())
             h->room_made();
         return false;

@@ -105,6 +105,7 @@ void frame_flow::release(void*, void* hint) noexcept {
     s.busy.store(false, std::memory_order_release);
     flow.bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
     flow.frames_.fetch_sub(1, std::memory_order_seq_cst);
+    flow.released_.fetch_add(1, std::memory_order_relaxed);
     if (flow.always_ || (flow.starved_.load(std::memory_order_seq_cst) && flow.roomy() &&
                          flow.starved_.exchange(false, std::memory_order_seq_cst)))
         flow.signal_->notify();

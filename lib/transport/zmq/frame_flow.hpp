@@ -60,6 +60,8 @@ public:
     /// After take(bytes) failed: the signal will tell of room, unless there is room already (then false).
     bool starve(std::size_t bytes) noexcept;
     std::size_t in_flight() const noexcept { return frames_.load(std::memory_order_acquire); }
+    /// Frames released so far.
+    std::uint64_t released() const noexcept { return released_.load(std::memory_order_relaxed); }
     /// Makes every release signal (sync). Before the first frame.
     void signal_always() noexcept { always_ = true; }
 
@@ -80,6 +82,7 @@ private:
     std::atomic<std::size_t> references_{1};
     std::atomic<std::size_t> frames_{0};
     std::atomic<std::size_t> bytes_{0};
+    std::atomic<std::uint64_t> released_{0};
     std::atomic<std::size_t> wanted_{0}; ///< bytes that starve() asked for
     std::atomic<bool> starved_{false};
 };

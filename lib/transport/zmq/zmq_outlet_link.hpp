@@ -118,6 +118,7 @@ private:
     time_point plain_info_due_ = time_point::max();
     time_point plain_info_sent_ = time_point::min();
     time_point plain_stalled_since_ = time_point::max();
+    std::uint64_t plain_released_ = 0; ///< frames released by all lanes at the last look
     std::vector<consumer_event> events_;
     outlet_stats gone_; ///< totals of those that left, and counters
     std::vector<pending_frame> pending_;

@@ -203,19 +203,24 @@ void zmq_outlet_link::forget_dead_plain_peers() {
         plain_lane_.reset();
 }
 
-/// Plain subscribers share one lane, so one that stops reading would stop the others: it is disconnected once it has
-/// held the lane up for as long as a consumer may (and comes back by itself if it can).
+/// Plain subscribers share one lane, and one that subscribes to everything gets other lanes' messages too: one that
+/// stops reading would stop the others. Once a lane has had nothing released for as long as that may last, whoever
+/// takes no bytes is disconnected (and comes back by itself if it can). One that is alone harms nobody and may take its
+/// time.
 void zmq_outlet_link::kick_stalled_plain(time_point now) {
-    constexpr auto patience = std::chrono::milliseconds(100);
-    const bool everything = !plain_peers_.empty(); // a subscriber to "" also holds the frames of other lanes
+    constexpr auto patience = std::chrono::milliseconds(500);
+    std::uint64_t released = 0;
     bool stalled = false;
-    if (everything)
-        for_each_lane([&](consumer_lane& lane) { stalled |= lane.starved; });
-    if (!stalled) {
-        plain_stalled_since_ = time_point::max();
+    if (plain_peers_.size() + lanes_.size() > 1 && !plain_peers_.empty())
+        for_each_lane([&](consumer_lane& lane) {
+            stalled |= lane.starved;
+            released += lane.flow->released();
+        });
+    if (!stalled || released != plain_released_) {
+        plain_released_ = released;
+        plain_stalled_since_ = stalled ? now : time_point::max();
         return;
     }
-    plain_stalled_since_ = std::min(plain_stalled_since_, now);
     const auto limit = environment_.wait_for_slow ? std::chrono::nanoseconds(environment_.send_timeout)
                                                   : std::chrono::nanoseconds(patience);
     if (now - plain_stalled_since_ < limit)

@@ -218,6 +218,18 @@ TEST(SampleLogRoom, LaggardsAreReleasedAndWaitedForAgainWhenTheyCaughtUp) {
     EXPECT_EQ(got.wrong, 0u);
 }
 
+TEST(SampleLogRoom, LaggardThatCaughtUpIsWaitedForAgainBeforeItLooksAgain) {
+    const auto log = make_log(32 << 10);
+    log_reader holder(log, 0, true);
+    append_until_refused(*log);
+    EXPECT_EQ(log->release_laggards(), 1u);
+    while (holder.position() < log->head())
+        holder.advance(holder.peek().count);
+    append_until_refused(*log);
+    EXPECT_EQ(log->reserve(overflow::refuse).count, 0u);
+    EXPECT_EQ(holder.total_lost(), 0u);
+}
+
 TEST(SampleLogRoom, OnlyLaggardsAreReleased) {
     const auto log = make_log(32 << 10);
     log_reader good(log, 0, true);

@@ -1,0 +1,218 @@
+// Whoever can reach a TCP port may send anything to it: no consumer notices, and nothing of it counts.
+#include "counter_stream.hpp"
+#include "links.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/tcp.h>
+#include <random>
+
+namespace rivulet {
+namespace {
+
+using namespace std::chrono_literals;
+using support::push_and_pull;
+using support::serve_counter;
+using waiting::eventually;
+using waiting::patience;
+
+/// A connection that knows nothing of any protocol.
+class raw_client {
+public:
+    explicit raw_client(const outlet& out) {
+        const std::string endpoint = out.endpoints().front();
+        const auto host = endpoint.find("://") + 3, port = endpoint.rfind(':');
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(endpoint.substr(port + 1))));
+        ::inet_pton(AF_INET, endpoint.substr(host, port - host).c_str(), &address.sin_addr);
+        socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0)
+            throw std::runtime_error("cannot connect to " + endpoint);
+    }
+    ~raw_client() { ::close(socket_); }
+    raw_client(const raw_client&) = delete;
+    raw_client& operator=(const raw_client&) = delete;
+
+    /// Sends as much as the other side takes before it hangs up.
+    void send(std::string_view bytes) const {
+        timeval limit{2, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+        while (!bytes.empty()) {
+            const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            if (sent <= 0)
+                return;
+            bytes.remove_prefix(static_cast<std::size_t>(sent));
+        }
+    }
+    std::string receive(std::size_t bytes) const {
+        timeval limit{10, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+        std::string text(bytes, '\0');
+        const ssize_t got = ::recv(socket_, text.data(), bytes, MSG_WAITALL);
+        text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+        return text;
+    }
+    /// Makes the close a reset.
+    void reset_on_close() const {
+        const linger off{1, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+    }
+
+private:
+    int socket_ = -1;
+};
+
+std::string random_bytes(std::size_t count, unsigned seed) {
+    std::mt19937 random(seed);
+    std::string bytes(count, '\0');
+    for (char& byte : bytes)
+        byte = static_cast<char>(random());
+    return bytes;
+}
+
+class Garbage : public ::testing::TestWithParam<links::link> {
+protected:
+    /// While `attack` goes on and after it, a consumer loses nothing, another can join, and only they are counted.
+    template<class Attack>
+    void attack(Attack attack) {
+        for (const delivery mode : {delivery::async, delivery::sync}) {
+            outlet out = serve_counter(GetParam().any(), {.mode = mode, .send_timeout = patience});
+            inlet healthy(out.endpoints().front());
+            std::uint64_t pushed = 0;
+            for (unsigned round = 0; round < 10; ++round) {
+                attack(out, round);
+                ASSERT_NO_FATAL_FAILURE(push_and_pull(out, pushed, {&healthy}));
+                inlet late(out.endpoints().front());
+                ASSERT_NO_FATAL_FAILURE(push_and_pull(out, pushed, {&healthy, &late}, 10));
+            }
+            EXPECT_TRUE(eventually([&] { return out.consumer_count() == 1; })) << out.consumer_count();
+            EXPECT_EQ(healthy.stats().ignored, 0u);
+        }
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Over, Garbage, ::testing::ValuesIn(links::tcp), links::name_of);
+
+TEST_P(Garbage, RandomBytes) {
+    attack([](const outlet& out, unsigned round) { raw_client(out).send(random_bytes(100'000, round)); });
+}
+
+TEST_P(Garbage, AWebBrowser) {
+    attack([](const outlet& out, unsigned) { raw_client(out).send("GET / HTTP/1.1\r\nHost: rivulet\r\n\r\n"); });
+}
+
+TEST_P(Garbage, ConnectionsThatCloseOrResetAtOnce) {
+    attack([](const outlet& out, unsigned) {
+        for (int i = 0; i < 20; ++i) {
+            const raw_client client(out);
+            if (i % 2)
+                client.reset_on_close();
+        }
+    });
+}
+
+TEST_P(Garbage, HugeLengths) {
+    attack([](const outlet& out, unsigned round) {
+        for (const char first : {'\xFF', '\x7F', '\x00', '\x02', '\x95', '\xC1'})
+            raw_client(out).send(first + std::string(7 + round, '\xFF'));
+    });
+}
+
+TEST_P(Garbage, SilentConnections) {
+    std::vector<std::unique_ptr<raw_client>> silent;
+    attack([&](const outlet& out, unsigned) {
+        for (int i = 0; i < 5; ++i)
+            silent.push_back(std::make_unique<raw_client>(out));
+    });
+}
+
+TEST_P(Garbage, AByteAtATime) {
+    std::vector<std::unique_ptr<raw_client>> slow;
+    attack([&](const outlet& out, unsigned round) {
+        slow.push_back(std::make_unique<raw_client>(out));
+        for (const auto& client : slow)
+            client->send(std::string(1, static_cast<char>(round)));
+    });
+}
+
+// ---- clients that speak ZeroMQ, but no sense
+
+/// Greets as a SUB socket with the NULL mechanism and waits for the answer.
+void greet(const raw_client& client) {
+    std::string greeting(64, '\0');
+    greeting[0] = '\xFF';
+    greeting[9] = '\x7F';
+    greeting[10] = 3;
+    greeting.replace(12, 4, "NULL");
+    client.send(greeting);
+    client.receive(64);
+    client.send(std::string("\x04\x19\x05READY\x0BSocket-Type\x00\x00\x00\x03SUB", 27));
+}
+std::string frame(std::string_view body) {
+    return std::string(1, '\0') + static_cast<char>(body.size()) + std::string(body);
+}
+std::string subscribe(std::string_view topic) { return frame('\1' + std::string(topic)); }
+
+class ZmqGarbage : public Garbage {};
+INSTANTIATE_TEST_SUITE_P(Over, ZmqGarbage, ::testing::Values(links::zmq_tcp), links::name_of);
+
+TEST_P(ZmqGarbage, GreetingThenRandomBytes) {
+    attack([](const outlet& out, unsigned round) {
+        const raw_client client(out);
+        greet(client);
+        client.send(random_bytes(50'000, round));
+    });
+}
+
+TEST_P(ZmqGarbage, HalfAGreeting) {
+    std::vector<std::unique_ptr<raw_client>> silent;
+    attack([&](const outlet& out, unsigned round) {
+        silent.push_back(std::make_unique<raw_client>(out));
+        silent.back()->send(std::string("\xFF\0\0\0\0\0\0\0\0\x7F", 10).substr(0, 1 + round));
+    });
+}
+
+TEST_P(ZmqGarbage, MessagesOfImpossibleLength) {
+    attack([](const outlet& out, unsigned) {
+        const raw_client client(out);
+        greet(client);
+        client.send(std::string("\x02\x3F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 9));
+        client.send(std::string(1000, 'x'));
+    });
+}
+
+TEST_P(ZmqGarbage, SubscriptionsWithoutSense) {
+    attack([](const outlet& out, unsigned round) {
+        const raw_client client(out);
+        greet(client);
+        client.send(frame("") + frame("\1") + frame("\0") + frame("no subscription"));
+        for (const char first : {'\xC0', '\xC1', '\x95', '\x00', '\xFF'})
+            for (std::size_t length = 0; length < 40; ++length)
+                client.send(subscribe(first + random_bytes(length, round)));
+        client.send(frame(std::string_view("\0\xC1never subscribed", 18)));
+    });
+}
+
+TEST_P(ZmqGarbage, AFloodOfSubscriptions) {
+    attack([](const outlet& out, unsigned round) {
+        const raw_client client(out);
+        greet(client);
+        std::string flood;
+        for (unsigned i = 0; i < 5000; ++i)
+            flood += subscribe('\x95' + std::to_string(round) + "-" + std::to_string(i));
+        client.send(flood);
+    });
+}
+
+TEST_P(ZmqGarbage, TokensWithHellosThatAreNone) {
+    std::vector<std::unique_ptr<raw_client>> staying;
+    attack([&](const outlet& out, unsigned round) {
+        staying.push_back(std::make_unique<raw_client>(out));
+        greet(*staying.back());
+        staying.back()->send(subscribe("\xC0" + random_bytes(16, round) + random_bytes(60, round + 100)));
+        staying.back()->send(subscribe("\xC1short"));
+        staying.back()->send(subscribe("\xC1" + random_bytes(100, round)));
+    });
+}
+
+} // namespace
+} // namespace rivulet
