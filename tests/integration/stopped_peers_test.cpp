@@ -2,6 +2,7 @@
 #include "child_process.hpp"
 #include "counter_stream.hpp"
 #include "links.hpp"
+#include "memory.hpp"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -14,7 +15,6 @@ using support::child_process;
 using support::chunk_samples;
 using support::program_beside;
 using support::push_and_pull;
-using support::resident_bytes;
 using support::serve_counter;
 using waiting::eventually;
 using waiting::patience;
@@ -41,10 +41,10 @@ TEST_P(StoppedPeers, AStoppedConsumerCostsTheOthersNothingAndIsToldWhatItLost) {
     std::uint64_t pushed = 0;
     while (pushed < 400 * chunk_samples) // 25 MiB: everything that is taken once is taken
         ASSERT_NO_FATAL_FAILURE(push_and_pull(out, pushed, {&first, &second}));
-    const std::size_t before = resident_bytes();
+    const support::memory_mark before;
     while (pushed < 8000 * chunk_samples) // 500 MiB
         ASSERT_NO_FATAL_FAILURE(push_and_pull(out, pushed, {&first, &second}));
-    EXPECT_LT(resident_bytes(), before + 48 * MiB);
+    EXPECT_TRUE(before.grew_at_most(48 * MiB));
     stopped.signal(SIGCONT);
     ASSERT_NO_FATAL_FAILURE(push_and_pull(out, pushed, {&first, &second}));
     out.stop();
@@ -71,10 +71,10 @@ TEST_P(StoppedPeers, AStoppedConsumerIsKickedInSyncModeAndTheOthersStayGapFree) 
     while (kicked == 0 && pushed < 8000 * chunk_samples)
         ASSERT_NO_FATAL_FAILURE(push_and_pull(out, pushed, {&first, &second}));
     EXPECT_EQ(kicked, 1) << "500 MiB were pushed to a stopped process";
-    const std::size_t before = resident_bytes();
+    const support::memory_mark before;
     for (int i = 0; i < 2000; ++i)
         ASSERT_NO_FATAL_FAILURE(push_and_pull(out, pushed, {&first, &second}));
-    EXPECT_LT(resident_bytes(), before + 48 * MiB);
+    EXPECT_TRUE(before.grew_at_most(48 * MiB));
     EXPECT_EQ(out.consumer_count(), 2u);
     EXPECT_EQ(out.stats().kicked, 1u);
     out.on_consumer({});

@@ -4,11 +4,9 @@
 
 #include <rivulet/rivulet.hpp>
 
-#include <fstream>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 /// A stream whose samples carry their own sequence number, pushed and pulled in step.
@@ -39,13 +37,6 @@ inline void push_and_pull(outlet& out, std::uint64_t& pushed, std::initializer_l
         ASSERT_TRUE(all == chunk) << "in the chunk from sample " << pushed << " on";
     }
     pushed += samples;
-}
-
-inline std::size_t resident_bytes() {
-    std::ifstream file("/proc/self/statm");
-    std::size_t total = 0, resident = 0;
-    file >> total >> resident;
-    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 } // namespace rivulet::support
