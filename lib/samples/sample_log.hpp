@@ -227,6 +227,11 @@ public:
     std::uint64_t total_lost() const noexcept { return total_lost_.load(std::memory_order_relaxed); }
     /// Samples ahead of the cursor that are gone: a later peek will jump over them and count them as lost. Any thread.
     std::uint64_t out_of_window() const;
+    /// All that it lost, whether it has noticed yet or not: a reader that does not read never would. Any thread.
+    std::uint64_t dropped() const {
+        const std::uint64_t noticed = total_lost(); // first: what is noticed in between is not to count twice
+        return noticed + out_of_window();
+    }
     /// The segment of the last peek, shared.
     segment_ref share_segment() const noexcept { return segment_; }
     sample_log& log() const noexcept { return *log_; }

@@ -83,8 +83,8 @@ std::size_t hub::size() const {
 consumer_stats hub::stats_of(const attachment& inlet) const {
     consumer_stats s{wire::to_string(inlet.id), inlet.environment.name, {}, endpoint_, inlet.sent, 0, 0};
     if (inlet.reader) {
-        s.dropped = inlet.reader->total_lost();
-        s.sent = inlet.reader->position() - inlet.joined_at - s.dropped;
+        s.dropped = inlet.reader->dropped();
+        s.sent = inlet.reader->position() - inlet.joined_at - inlet.reader->total_lost();
         s.lag = inlet.reader->lag();
     }
     return s;

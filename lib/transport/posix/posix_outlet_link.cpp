@@ -365,11 +365,18 @@ void posix_outlet_link::close(time_point deadline) {
         wait.at(std::min(deadline, now + std::chrono::milliseconds(100)));
         wait.wait(now);
     }
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    count_ = 0;
-    peers_.clear();
-    guard_.reset();
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [fd, p] : peers_) { // who did not take everything in time
+            gone_.dropped += p->counted ? p->waiting() : 0;
+            p->broken = true;
+        }
+        drop_broken(clock::now());
+        closed_ = true;
+        count_ = 0;
+        guard_.reset();
+    }
+    deliver_events();
 }
 
 // --- statistics -----------------------------------------------------------------------------------------------------

@@ -45,8 +45,12 @@ struct peer {
     bool push_due = false; ///< sync: the frame of the push under way has to wait for what is in `out`
 
     bool caught_up() const noexcept { return out.empty() && (!reader || reader->lag() == 0); }
-    std::uint64_t dropped() const noexcept { return reader ? reader->total_lost() : 0; }
-    std::uint64_t sent() const noexcept { return reader ? reader->position() - joined_at - dropped() : sent_sync; }
+    std::uint64_t dropped() const { return reader ? reader->dropped() : 0; }
+    std::uint64_t sent() const noexcept {
+        return reader ? reader->position() - joined_at - reader->total_lost() : sent_sync;
+    }
+    /// Samples that it could still get.
+    std::uint64_t waiting() const { return reader ? reader->lag() - reader->out_of_window() : 0; }
 };
 
 /// A listener of an outlet and its connections. The outlet speaks first: info, then data, so that a client that only

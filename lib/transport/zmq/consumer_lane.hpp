@@ -35,8 +35,12 @@ struct consumer_lane {
     bool ended = false;   ///< the end frame is sent
 
     bool caught_up() const noexcept { return !reader || reader->lag() == 0; }
-    std::uint64_t dropped() const noexcept { return reader ? reader->total_lost() : 0; }
-    std::uint64_t sent() const noexcept { return reader ? reader->position() - joined_at - dropped() : sent_sync; }
+    std::uint64_t dropped() const { return reader ? reader->dropped() : 0; }
+    std::uint64_t sent() const noexcept {
+        return reader ? reader->position() - joined_at - reader->total_lost() : sent_sync;
+    }
+    /// Samples that it could still get.
+    std::uint64_t waiting() const { return reader ? reader->lag() - reader->out_of_window() : 0; }
 };
 
 } // namespace rivulet::transport::zmq

@@ -177,15 +177,22 @@ void zmq_outlet_link::close(time_point deadline) {
         wait.at(std::min(deadline, now + std::chrono::milliseconds(100)));
         wait.wait(now);
     }
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    count_ = 0;
-    lanes_.clear();
-    plain_lane_.reset();
-    watch_.stop_listening(socket_);
-    watch_.stop(socket_);
-    socket_.close();
-    guard_.reset();
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [token, lane] : lanes_) { // who did not take everything in time
+            gone_.dropped += lane->waiting();
+            drop_lane(*lane);
+        }
+        closed_ = true;
+        count_ = 0;
+        lanes_.clear();
+        plain_lane_.reset();
+        watch_.stop_listening(socket_);
+        watch_.stop(socket_);
+        socket_.close();
+        guard_.reset();
+    }
+    deliver_events();
 }
 
 // --- the I/O thread's turns -----------------------------------------------------------------------------------------
