@@ -5,6 +5,7 @@
 #include <rivulet/config.hpp>
 #include <rivulet/context.hpp>
 #include <rivulet/error.hpp>
+#include <rivulet/frames.hpp>
 #include <rivulet/inlet.hpp>
 #include <rivulet/metadata.hpp>
 #include <rivulet/options.hpp>
