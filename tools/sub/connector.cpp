@@ -1,0 +1,91 @@
+#include "sub/connector.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+namespace rivulet::tools {
+namespace {
+std::atomic<int> at_work{0};
+}
+
+wake_event::wake_event() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (fd_ < 0)
+        throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
+}
+
+wake_event::~wake_event() { close(fd_); }
+
+void wake_event::set() noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(fd_, &one, sizeof one);
+}
+
+void wake_event::clear() noexcept {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = read(fd_, &count, sizeof count);
+}
+
+struct connector::state {
+    std::mutex mutex;
+    bool done = false;
+    std::optional<inlet> opened;
+    std::exception_ptr problem;
+};
+
+connector::connector(std::string endpoint, inlet_options options, std::shared_ptr<wake_event> wake)
+    : state_(std::make_shared<state>()) {
+    at_work.fetch_add(1);
+    std::thread([shared = state_, endpoint = std::move(endpoint), options = std::move(options),
+                 wake = std::move(wake)]() mutable {
+        pthread_setname_np(pthread_self(), "connector");
+        std::optional<inlet> opened;
+        std::exception_ptr problem;
+        try {
+            opened.emplace(endpoint, options);
+        } catch (...) {
+            problem = std::current_exception();
+        }
+        {
+            const std::scoped_lock lock(shared->mutex);
+            shared->opened = std::move(opened);
+            shared->problem = problem;
+            shared->done = true;
+        }
+        options.ctx.reset();
+        shared.reset(); // an inlet that nobody took goes while this thread still counts
+        wake->set();
+        at_work.fetch_sub(1);
+    }).detach();
+}
+
+bool connector::done() const {
+    const std::scoped_lock lock(state_->mutex);
+    return state_->done;
+}
+
+inlet connector::take() {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->problem)
+        std::rethrow_exception(state_->problem);
+    return std::move(*state_->opened);
+}
+
+int leave(int exit_code) {
+    if (at_work.load() > 0) {
+        std::fflush(nullptr);
+        std::_Exit(exit_code);
+    }
+    return exit_code;
+}
+
+} // namespace rivulet::tools

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <rivulet/inlet.hpp>
+
+#include <memory>
+#include <string>
+
+namespace rivulet::tools {
+
+/// Something that threads can write to and poll can wait on.
+class wake_event {
+public:
+    wake_event();
+    ~wake_event();
+    wake_event(const wake_event&) = delete;
+    wake_event& operator=(const wake_event&) = delete;
+
+    int fd() const noexcept { return fd_; }
+    void set() noexcept;
+    void clear() noexcept;
+
+private:
+    int fd_;
+};
+
+/// Opens an inlet on a thread of its own ("connector"), since opening may take as long as its timeout and cannot be
+/// interrupted. A connector that is destroyed before it is done leaves its thread behind: then the process has to end
+/// by leave().
+class connector {
+public:
+    /// `wake` is set when it is done.
+    connector(std::string endpoint, inlet_options options, std::shared_ptr<wake_event> wake);
+
+    bool done() const;
+    /// Once done. @throws what the inlet's constructor threw.
+    inlet take();
+
+private:
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+/// Ends main: at once, without the destructors of static objects, if threads of connectors are still at work.
+int leave(int exit_code);
+
+} // namespace rivulet::tools

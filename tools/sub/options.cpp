@@ -1,0 +1,131 @@
+#include "sub/options.hpp"
+
+#include "common/exit_code.hpp"
+#include "common/output_path.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace rivulet::tools {
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
+
+constexpr const char* examples =
+    R"(  stream-sub --connect zmq+tcp://127.0.0.1:16571                 samples as CSV on stdout
+  stream-sub --connect zmq+tcp://lab-pc:16571 --output eeg.csv --duration 60
+  stream-sub --connect A --connect B --output 'recordings/{name}-{uid}.csv'
+  stream-sub --connect ENDPOINT --output capture.frames --output-format frames
+  stream-sub --connect ENDPOINT --output-format none --count 100000 --strict --summary json)";
+
+void parse_history(sub_options& o, const std::string& text) {
+    if (text == "all")
+        o.start = start_at::all_history();
+    else
+        o.start = start_at::last(to_duration(tools::detail::parse_bounded("--history", text, 0, unlimited)));
+}
+
+void add_connection_options(CLI::App& app, sub_options& o) {
+    const std::string group = "Streams";
+    app.add_option("--connect", o.connect, "Endpoint of a stream (repeatable)")
+        ->type_name("ENDPOINT")
+        ->expected(1)
+        ->take_all()
+        ->required()
+        ->group(group);
+    add_number(app, "--timeout", o.timeout_s, 0, unlimited, "S",
+               "Longest wait for the connection, 0 = for ever (default: 10)")
+        ->group(group);
+    app.add_option_function<std::string>(
+           "--history", [&o](const std::string& text) { parse_history(o, text); },
+           "Begins with the outlet's last S seconds (default: 0)")
+        ->type_name("S|all")
+        ->group(group);
+    add_choice<when_full, when_full>(
+        app, "--when-full", o.full,
+        {{"drop-oldest", when_full::drop_oldest}, {"hold", when_full::hold}, {"latest", when_full::latest}},
+        "When samples come faster than they are taken: lose the oldest, stop reading, or keep the newest only "
+        "(default: "
+        "drop-oldest)")
+        ->group(group);
+    app.add_flag("--busy-poll", o.busy_poll, "Spins instead of sleeping: less latency for a whole core")->group(group);
+    const std::string length = "Length";
+    add_integer(app, "--count", o.count, 1, any_integer, "SAMPLES", "Ends after so many of each stream")->group(length);
+    add_number(app, "--duration", o.duration_s, 1e-9, unlimited, "S", "Ends so long after the first connection")
+        ->group(length);
+    add_number(app, "--idle-timeout", o.idle_timeout_s, 1e-3, unlimited, "S", "Ends when nothing came for so long")
+        ->group(length);
+    add_choice<bool, bool>(app, "--on-end", o.wait_at_end, {{"exit", false}, {"wait", true}},
+                           "When a stream ends or is lost: leave it, or wait for the next on its endpoint (default: "
+                           "exit)")
+        ->group(length);
+}
+
+void add_output_options(CLI::App& app, sub_options& o) {
+    const std::string group = "Output";
+    app.add_option("--output", o.output,
+                   "File, - is stdout; {name} {type} {source_id} {uid} are filled in (default: -)")
+        ->type_name("FILE|-")
+        ->group(group);
+    add_choice<output_format, output_format>(app, "--output-format", o.sink.format,
+                                             {{"csv", output_format::csv},
+                                              {"jsonl", output_format::jsonl},
+                                              {"raw", output_format::raw},
+                                              {"frames", output_format::frames},
+                                              {"none", output_format::none}},
+                                             "csv: stamp,<labels>; jsonl: an object a sample; raw: values only; "
+                                             "frames: a capture for stream-pub (default: csv)")
+        ->group(group);
+    add_choice<stamp_clock, stamp_clock>(app, "--stamps", o.stamps,
+                                         {{"source", stamp_clock::source}, {"local", stamp_clock::local}},
+                                         "As sent, or this host's clock on arrival (default: source)")
+        ->group(group);
+    app.add_flag("--sequence", o.sink.sequence, "Adds the sequence number of each sample")->group(group);
+    add_choice<std::optional<summary_format>, summary_format>(
+        app, "--summary", o.summary, {{"text", summary_format::text}, {"json", summary_format::json}},
+        "The line at the end, one a stream; on stderr where stdout has samples (default: text)")
+        ->group(group);
+    app.add_option("--events", o.events, "Writes ready, gap, segment, status, summary as JSON lines")
+        ->type_name("FILE|-")
+        ->group(group);
+    app.add_flag("--strict", o.strict, "Exit code 4 when samples were lost")->group(group);
+}
+
+void check(const sub_options& o, bool output_given) {
+    const output_format format = o.sink.format;
+    const bool text = format == output_format::csv || format == output_format::jsonl;
+    const bool shared = o.output.find('{') == std::string::npos;
+    if (const auto problem = check_path_template(o.output); !problem.empty())
+        throw usage_error(fmt::format("--output '{}': {}", o.output, problem));
+    if (format == output_format::none && output_given)
+        throw usage_error("--output-format none writes no --output");
+    if (o.samples_on_stdout() && o.events == "-")
+        throw usage_error("--output and --events cannot both be stdout");
+    if (!text && (o.sink.sequence || o.stamps != stamp_clock::source))
+        throw usage_error("--sequence and --stamps are for csv and jsonl");
+    if (o.connect.size() > 1 && shared && format != output_format::none && format != output_format::jsonl)
+        throw usage_error(
+            "several streams need a file each: --output 'DIR/{name}-{uid}.csv', or --output-format jsonl");
+    if ((format == output_format::raw || format == output_format::frames) && o.output == "-" && isatty(STDOUT_FILENO))
+        throw usage_error("this format is no text for a terminal: use --output FILE");
+    if (o.strict && o.full == when_full::latest)
+        throw usage_error("--strict and --when-full latest contradict each other: latest leaves samples out");
+}
+
+} // namespace
+
+std::variant<sub_options, int> parse_sub_options(int argc, const char* const* argv) {
+    sub_options o;
+    CLI::App app("Receives streams and writes their samples.", "stream-sub");
+    add_connection_options(app, o);
+    add_output_options(app, o);
+    set_up_command_line(app, examples, o.common);
+    if (const auto code = parse_command_line(app, argc, argv))
+        return *code;
+    check(o, app.count("--output") > 0);
+    o.sink.name_stream = o.connect.size() > 1;
+    return o;
+}
+
+} // namespace rivulet::tools

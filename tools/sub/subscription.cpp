@@ -1,0 +1,153 @@
+#include "sub/subscription.hpp"
+
+#include "common/log.hpp"
+
+#include <algorithm>
+
+namespace rivulet::tools {
+namespace {
+
+constexpr std::size_t most_bytes = 1 << 20; ///< of a pull, so that several streams get their turn
+constexpr std::size_t most_texts = 256;
+
+} // namespace
+
+subscription::subscription(std::string endpoint, const surroundings& around)
+    : endpoint_(std::move(endpoint)), around_(around) {
+    account_.link = endpoint_;
+    connect(to_duration(around_.options.timeout_s, true));
+}
+
+void subscription::connect(std::chrono::nanoseconds timeout) {
+    inlet_options settings;
+    settings.full = around_.options.full;
+    settings.start = around_.options.start;
+    settings.open_timeout = timeout;
+    if (around_.options.busy_poll)
+        settings.busy_poll = std::chrono::seconds(1);
+    settings.ctx = around_.ctx;
+    state_ = state::connecting;
+    connector_.emplace(endpoint_, std::move(settings), around_.wake);
+}
+
+void subscription::check_connection() {
+    if (state_ != state::connecting || !connector_->done())
+        return;
+    inlet_.emplace(connector_->take());
+    connector_.reset();
+    state_ = state::open;
+    if (connected_once_)
+        account_.new_segment();
+    begin_segment();
+    connected_once_ = true;
+}
+
+/// The stream as the inlet describes it now, and where its samples go.
+void subscription::begin_segment() {
+    info_ = inlet_->info();
+    account_.name = info_.name;
+    account_.uid = info_.uid;
+    account_.source_id = info_.source_id;
+    output_file* file = around_.outputs.open(info_, this);
+    if (const std::string path = file ? file->path() : std::string(); !sink_ || path != sink_path_) {
+        sink_ = make_sink(around_.options.sink, file);
+        sink_path_ = path;
+    }
+    sink_->begin(info_);
+    around_.events.emit(connected_once_ ? "segment" : "ready", [&](json_writer& json) {
+        json.field("name", info_.name).field("type", info_.type).field("source_id", info_.source_id);
+        json.field("uid", info_.uid).field("channels", info_.channel_count).field("rate_hz", info_.nominal_rate_hz);
+        json.field("format", to_string(info_.format)).field("link", endpoint_).field("segments", account_.segments());
+    });
+    log_info(connected_once_ ? "segment" : "ready", "'{}' ({}), {} x {} at {} Hz from {}", info_.name, info_.uid,
+             info_.channel_count, to_string(info_.format), info_.nominal_rate_hz, endpoint_);
+}
+
+std::size_t subscription::chunk_limit() const {
+    std::size_t most =
+        is_fixed_size(info_.format) ? std::max<std::size_t>(most_bytes / info_.sample_bytes(), 1) : most_texts;
+    if (around_.options.count)
+        most = static_cast<std::size_t>(std::min<std::uint64_t>(most, *around_.options.count - account_.samples()));
+    return most;
+}
+
+pull_result subscription::pull_values(std::chrono::nanoseconds timeout, std::size_t most, received_chunk& chunk) {
+    if (!is_fixed_size(info_.format)) {
+        const pull_result result = inlet_->pull_chunk(texts_, stamps_, timeout, most);
+        chunk.texts = texts_;
+        chunk.stamps = stamps_;
+        return result;
+    }
+    view_ = inlet_->pull_view(timeout, most);
+    chunk.values = view_.bytes();
+    chunk.stamps = view_.stamps();
+    return view_.result();
+}
+
+bool subscription::pull(std::chrono::nanoseconds timeout) {
+    received_chunk chunk;
+    pull_result result;
+    try {
+        result = pull_values(timeout, chunk_limit(), chunk);
+    } catch (const stream_lost& e) {
+        log_warn("lost", "{}", e.what());
+        finish("lost");
+        return true;
+    }
+    if (result.status == pull_status::timeout)
+        return false;
+    if (result.status == pull_status::ended) {
+        report(account_.ended(result.lost_before, result.first_sequence));
+        sink_->end(account_.next_sequence());
+        log_info("ended", "'{}' ended after {} samples", info_.name, account_.samples());
+        finish("ended");
+        return true;
+    }
+    if (result.new_segment) {
+        account_.new_segment();
+        begin_segment();
+    }
+    take(result, chunk);
+    view_ = {};
+    if (has_count())
+        finish("count");
+    return true;
+}
+
+void subscription::take(const pull_result& result, received_chunk& chunk) {
+    const double arrival = local_clock();
+    chunk.first_sequence = result.first_sequence;
+    chunk.samples = result.samples;
+    report(account_.chunk(result.first_sequence, result.samples, result.lost_before, chunk.stamps.back(), arrival));
+    std::vector<double> arrivals;
+    if (around_.options.stamps == stamp_clock::local) {
+        arrivals.resize(result.samples, arrival);
+        if (const double rate = info_.nominal_rate_hz; rate > 0)
+            for (std::size_t i = 0; i < result.samples; ++i)
+                arrivals[i] = arrival - static_cast<double>(result.samples - 1 - i) / rate;
+        chunk.stamps = arrivals;
+    }
+    sink_->write(chunk);
+}
+
+void subscription::report(const stream_account::finding& found) {
+    if (!found.lost)
+        return;
+    around_.events.emit("gap", [&](json_writer& json) {
+        json.field("name", info_.name).field("uid", info_.uid);
+        json.field("first_seq", found.lost->first_seq).field("count", found.lost->count);
+    });
+    if (around_.options.full != when_full::latest) // which leaves samples out by intent
+        log_warn("gap", "'{}': {} samples missing from {}", info_.name, found.lost->count, found.lost->first_seq);
+}
+
+void subscription::finish(const char* why) {
+    view_ = {};
+    inlet_.reset();
+    end_ = why;
+    state_ = state::over;
+    if (around_.options.wait_at_end && !has_count())
+        connect(forever);
+}
+
+} // namespace rivulet::tools
