@@ -141,8 +141,8 @@ bool posix_outlet_link::parse_hello(peer& p, time_point now) {
     if (wire::decode_hello(wire::bytes_view(p.incoming).subspan(length_bytes, bytes), p.hello) !=
         wire::frame_error::none)
         return false;
-    if (count_.load() >= environment_.max_consumers)
-        return false;
+    if (closing_ || count_.load() >= environment_.max_consumers)
+        return false; // the next outlet here will serve it
     p.incoming.clear();
     p.incoming.shrink_to_fit();
     p.id = wire::to_string(p.hello.tok);

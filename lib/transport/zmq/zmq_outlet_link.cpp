@@ -158,6 +158,7 @@ void zmq_outlet_link::close(time_point deadline) {
         const std::lock_guard lock(mutex_);
         if (closed_)
             return;
+        closing_ = true;
     }
     signal_->detach(); // before forget(): a release under way must not post us again
     if (environment_.log)

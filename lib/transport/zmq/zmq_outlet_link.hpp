@@ -125,6 +125,7 @@ private:
     time_point send_deadline_{};
     time_point next_look_{};
     std::uint64_t sync_next_ = 0;
+    bool closing_ = false; ///< nobody joins any more: a newcomer is to find the next outlet here, not our end
     bool closed_ = false;
     std::atomic<std::size_t> count_{0};
     time_point last_wake_{}; ///< under the log's waiter lock

@@ -119,6 +119,8 @@ void zmq_outlet_link::join(const wire::token& token, const connection& peer, con
         lane.kicked = false;
         return greet(lane, lane.reader ? lane.reader->position() : next_sequence(), now);
     }
+    if (closing_)
+        return;
     if (lanes_.size() >= environment_.max_consumers) {
         ++gone_.ignored;
         watch_.shut_down(peer, false);
