@@ -74,8 +74,8 @@ struct inlet_options {
     std::string name{};
     when_full full = when_full::drop_oldest;
     start_at start = start_at::now();
-    /// Samples kept until they are pulled. Unset: as an outlet's buffer. An async outlet's inproc:// inlets read its own
-    /// log: what they keep is the outlet's `buffer`, at no further memory.
+    /// Samples kept until they are pulled. Unset: as an outlet's buffer. An async outlet's inproc:// inlets read its
+    /// own log: what they keep is the outlet's `buffer`, at no further memory.
     std::optional<buffer_size> max_buffered{};
     /// How long the constructor waits for the outlet to answer; either start order works within it.
     std::chrono::nanoseconds open_timeout = std::chrono::seconds(10);
