@@ -101,6 +101,7 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
     channels_ = log_->options().channels;
     format_ = log_->options().format;
     log_->add_waiter(*this);
+    opened_.store(true, std::memory_order_release);
     if (link_->fd() >= 0)
         ctx_->io.schedule(*this, deadline_after(clock::now(), lost_after_));
 }
@@ -251,7 +252,7 @@ void inlet_impl::on_turn(time_point now) {
         return;
     take_back_fd(now);
     pump_from_io_thread(now);
-    if (link_->fd() < 0 || !greeted_.load(std::memory_order_acquire) || !log_ || log_->finished())
+    if (link_->fd() < 0 || !opened_.load(std::memory_order_acquire) || log_->finished())
         return;
     const time_point heard{std::chrono::nanoseconds(last_heard_ns_.load(std::memory_order_relaxed))};
     const time_point due = deadline_after(heard, lost_after_);

@@ -118,6 +118,7 @@ private:
     stream_info info_;
     std::string failure_; ///< under info_mutex_, once failed_
     std::atomic<bool> greeted_{false};
+    std::atomic<bool> opened_{false}; ///< the constructor is done with log_ and reader_
     std::atomic<bool> failed_{false};
     std::atomic<bool> closed_{false};
     std::mutex close_mutex_;

@@ -56,7 +56,7 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
         links_.push_back(transport::open_outlet_link(endpoint, environment_));
     for (const auto& link : links_)
         endpoints_.push_back(link->endpoint());
-    std::ranges::stable_partition(links_, [](const auto& link) { return link->sends_directly(); });
+    std::stable_partition(links_.begin(), links_.end(), [](const auto& link) { return link->sends_directly(); });
 }
 
 outlet_impl::~outlet_impl() { stop(); }
