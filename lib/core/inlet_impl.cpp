@@ -90,11 +90,7 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
                                 title(), std::chrono::duration<double>(timeout).count()));
     {
         const std::lock_guard lock(buffer_mutex_);
-        shared_ = reader_ != nullptr;
-        if (!shared_) {
-            own_reader_ = std::make_unique<samples::log_reader>(buffer_->log(), 0, full_ == when_full::hold);
-            reader_ = own_reader_.get();
-        }
+        shared_ = own_reader_ == nullptr;
         log_ = reader_->shared_log();
     }
     next_sequence_ = reader_->position();
@@ -164,6 +160,9 @@ bool inlet_impl::on_greeting(const wire::info_frame& greeting, std::uint64_t nex
             buffer_ = std::make_unique<core::inlet_buffer>(
                 core::log_options_for(greeting.info, max_buffered_, ctx_->settings), full_);
             buffer_->log()->on_room([this] { ctx_->io.post(*this); });
+            // Before the first sample comes: a log without a reader drops what it has no room for.
+            own_reader_ = std::make_unique<samples::log_reader>(buffer_->log(), 0, full_ == when_full::hold);
+            reader_ = own_reader_.get();
         }
         if (new_uid)
             buffer_->start_segment(next_sequence);
@@ -237,6 +236,7 @@ void inlet_impl::pump_from_io_thread(time_point now) {
     std::unique_lock lock(pump_mutex_, std::try_to_lock);
     if (!lock) // the pulling thread is at it
         return;
+    ready_for_data(); // what is held goes first, also when the link has nothing more
     if (link_->pump(now, frames_per_pump))
         ctx_->io.post(*this);
     lock.unlock();
@@ -328,7 +328,10 @@ void inlet_impl::drive(time_point deadline) {
 /// Pumps once on this thread, unless another is at it; true when there may be more.
 bool inlet_impl::pump_here(time_point now_time) {
     const std::unique_lock lock(pump_mutex_, std::try_to_lock);
-    return lock && link_->pump(now_time, frames_per_pump);
+    if (!lock)
+        return false;
+    ready_for_data();
+    return link_->pump(now_time, frames_per_pump);
 }
 
 /// The I/O thread watches the descriptor again when no pull has come for a while. On the I/O thread.

@@ -120,6 +120,28 @@ TEST_P(Policies, HoldWithAWaitingOutletLosesNothing) {
     producer.join();
 }
 
+TEST_P(Policies, HoldLosesNothingOfWhatComesWhileTheInletOpens) {
+    config settings;
+    settings.tuning.keepalive = 10min; // nothing but the samples themselves may keep the stream going
+    settings.tuning.watchdog = 20min;
+    const context calm{settings};
+    const buffer_size small = std::size_t{8} << 10;
+    for (int round = 0; round < 30; ++round) {
+        outlet out = serve(counter(), {.full = on_full::wait, .buffer = small, .ctx = calm});
+        background producer([&] {
+            out.wait_for_consumers(forever);
+            for (std::uint64_t i = 0; i < 20; ++i)
+                out.push_chunk(counting(i * 500, 500));
+            out.stop(patience);
+        });
+        inlet in = connect(out, {.full = when_full::hold, .max_buffered = small, .ctx = calm});
+        const auto all = follow(in);
+        EXPECT_TRUE(holds_exactly(all, 0, 10'000));
+        EXPECT_TRUE(all.ended);
+        producer.join();
+    }
+}
+
 TEST_P(Policies, AWaitingOutletIsPacedByTheSlowestOfItsConsumers) {
     outlet out = serve(counter(), {.full = on_full::wait, .buffer = MiB, .send_timeout = patience});
     std::vector<inlet> inlets;
