@@ -138,9 +138,8 @@ const key* find_key(std::string_view section, std::string_view name) {
 }
 
 std::vector<std::string_view> section_names() {
-    std::vector<std::string_view> names;
-    for (const section& s : all_sections)
-        names.push_back(s.name);
+    std::vector<std::string_view> names(all_sections.size());
+    std::transform(all_sections.begin(), all_sections.end(), names.begin(), [](const section& s) { return s.name; });
     return names;
 }
 

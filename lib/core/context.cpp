@@ -5,10 +5,18 @@
 #include <atomic>
 
 namespace rivulet {
+namespace {
+
+config checked(config settings) {
+    validate(settings);
+    return settings;
+}
+
+} // namespace
 
 context::context() : context(load_config()) {}
 
-context::context(config settings) : impl_(std::make_shared<detail::context_impl>(std::move(settings))) {}
+context::context(config settings) : impl_(std::make_shared<detail::context_impl>(checked(std::move(settings)))) {}
 
 context& context::default_context() {
     // Never destroyed: outlets with static storage may outlive anything that is. A forked child has none of its

@@ -18,6 +18,7 @@ class RIVULET_API context {
 public:
     /// Loads the configuration as the tools do (environment, file, defaults). @throws error bad_config.
     context();
+    /// @throws error bad_config: a setting out of its range.
     explicit context(config settings);
 
     /// The context that outlets and inlets use when none is given; made at its first use.
