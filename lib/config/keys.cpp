@@ -110,7 +110,7 @@ const std::vector<key>& table() {
         RIVULET_KEY(sockopts, rcvbuf, (bytes_rule{{0, GiB}}), "Receive buffer likewise; 0 = grows with need."),
         RIVULET_KEY(sockopts, priority, (count_rule{0, 6}), "SO_PRIORITY of TCP connections."),
 
-        RIVULET_KEY(posix, mode, (count_rule{0, 0777}), "Mode of unix sockets, as a decimal number (432 = 0660)."),
+        RIVULET_KEY(posix, mode, (mode_rule{}), "Permissions of unix sockets, as chmod takes them."),
         RIVULET_KEY(posix, group, (text_rule{0, 64}), "Group of unix sockets; empty = the process's own."),
 
         RIVULET_KEY(log, level, (choice_rule{{"auto", "trace", "debug", "info", "warn", "error", "off"}}),

@@ -130,6 +130,23 @@ std::string bytes_rule::allowed() const {
 
 std::string bytes_rule::literal(std::int64_t value) const { return fmt::format("{} # {}", value, bytes_text(value)); }
 
+std::optional<std::uint32_t> mode_rule::read(const raw_value& raw, std::string& why) const {
+    const std::string* text = text_of(raw, why);
+    if (text == nullptr)
+        return std::nullopt;
+    std::uint32_t mode = 0;
+    const char* end = text->data() + text->size();
+    const auto [stop, problem] = std::from_chars(text->data(), end, mode, 8);
+    if (problem == std::errc{} && stop == end)
+        return mode;
+    why = "is no octal number";
+    return std::nullopt;
+}
+
+std::string mode_rule::allowed() const { return "\"0000\" to \"0777\", octal"; }
+
+std::string mode_rule::literal(std::uint32_t value) const { return fmt::format("\"{:04o}\"", value); }
+
 std::optional<std::chrono::milliseconds> duration_rule::read(const raw_value& raw, std::string& why) const {
     constexpr std::string_view hint = "a duration needs a unit: \"200ms\", \"15s\", \"2min\", \"1h\"";
     if (const auto* count = std::get_if<std::int64_t>(&raw.value); count != nullptr && *count == 0)

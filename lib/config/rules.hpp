@@ -59,6 +59,16 @@ struct bytes_rule : count_rule {
     std::string literal(type value) const;
 };
 
+/// Permissions of a file as chmod writes them, "0660": text, since a number would be read as decimal.
+struct mode_rule {
+    using type = std::uint32_t;
+
+    std::optional<type> read(const raw_value& raw, std::string& why) const;
+    bool allows(type value) const { return value <= 0777; }
+    std::string allowed() const;
+    std::string literal(type value) const;
+};
+
 /// Text with a unit ("200ms", "1.5s", "2min", "1h"), whole milliseconds; 0 needs no unit.
 struct duration_rule {
     using type = std::chrono::milliseconds;

@@ -103,6 +103,18 @@ TEST(Config, DurationNeedsAUnit) {
     EXPECT_EQ(parse_config("tuning.watchdog = '15 s'", "x").tuning.watchdog, 15s);
 }
 
+TEST(Config, PermissionsAreOctalText) {
+    EXPECT_EQ(parse_config("posix.mode = '0600'", "x").posix.mode, 0600u);
+    EXPECT_EQ(parse_config("posix.mode = '777'", "x").posix.mode, 0777u);
+    EXPECT_EQ(refusal("[posix]\nmode = 660\n"), "lab.toml:2: [posix] mode: 660 is a whole number, not text in quotes; "
+                                                "allowed: \"0000\" to \"0777\", octal");
+    EXPECT_EQ(refusal("[posix]\nmode = '1777'\n"),
+              "lab.toml:2: [posix] mode: \"1777\" is out of range; allowed: \"0000\" to \"0777\", octal");
+    for (const char* bad : {"", "rw", "0o660", "-1", "0680", "99999999999999999999"})
+        EXPECT_NE(refusal("posix.mode = '" + std::string(bad) + "'").find("is no octal number"), std::string::npos)
+            << bad;
+}
+
 TEST(Config, RangesAreChecked) {
     for (const char* bad :
          {"ports.first = 65536", "ports.first = -1", "ports.first = 9223372036854775807", "tuning.watchdog = '99ms'",
