@@ -93,6 +93,8 @@ context make_context(const common_options& common, std::string_view program) {
     config settings = load_config(common.config_file);
     if (common.log_level)
         settings.log.level = *common.log_level;
+    if (settings.log.level == "auto")
+        settings.log.level = "info";
     configure_log(program, settings.log.level, settings.log.format == "json");
     return context(std::move(settings));
 }
