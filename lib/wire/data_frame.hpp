@@ -72,6 +72,7 @@ public:
     frame_error parse(bytes_view head, std::optional<bytes_view> body, data_view& out) noexcept;
     /// The beginning of a frame of `frame_bytes`, as far as it has come (all of it at most): `payload_bytes` is what
     /// its payload will have, out.payload what has come of it. `truncated` also when the head has not come in full yet.
+    /// Both are written only when the result is none.
     frame_error parse_begun(bytes_view received, std::size_t frame_bytes, data_view& out,
                             std::size_t& payload_bytes) noexcept;
 

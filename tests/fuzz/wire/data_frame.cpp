@@ -58,6 +58,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require((error == wire::frame_error::none) == at_payload, "whole and in two parts, a frame is judged alike");
         require(!at_payload || same(whole, split), "whole and in two parts, a frame means the same");
     }
+    // While it arrives it is accepted once its head is there.
+    for (std::size_t have = size - std::min<std::size_t>(size, 64); have <= size; ++have) {
+        wire::data_view begun;
+        std::size_t payload_bytes = 0;
+        const auto error = other_parser.parse_begun(frame.first(have), size, begun, payload_bytes);
+        require(!accepted || (error == wire::frame_error::none) == (have >= size - whole.payload.size()),
+                "what is accepted in the end is so from its head on");
+        if (error == wire::frame_error::none) {
+            require(have + payload_bytes - begun.payload.size() == size, "the rest of the payload is what is missing");
+            require(!accepted || same_stamps(begun, whole), "a begun frame means what it means in the end");
+            require(accepted, "what is refused in the end is so from its head on");
+        }
+    }
     if (accepted) {
         wire::data_view again;
         const auto encoded = encode_again(whole);

@@ -228,6 +228,39 @@ TEST(DataFrame, EveryTruncationIsRefusedAndNothingIsReadBeyond) {
     }
 }
 
+TEST(DataFrame, AFrameThatIsStillArrivingIsReadAsSoonAsItsHeadIsThere) {
+    const std::vector<stamp_run> two{{1, 0, 1.0}, {1, 5, 2.0}};
+    const std::vector<double> column{1.0, 2.0};
+    for (const auto& frame : {encode({.count = 2, .runs = two}, eight_bytes),
+                              encode({.first_sequence = 9, .count = 2, .column = column}, eight_bytes)}) {
+        data_parser parser;
+        data_view whole;
+        ASSERT_EQ(parser.parse(frame, {}, whole), frame_error::none);
+        for (std::size_t size = 0; size <= frame.size(); ++size) {
+            const exact_copy received(bytes_view(frame).first(size));
+            data_view view;
+            std::size_t payload_bytes = 77;
+            const auto error = parser.parse_begun(received, frame.size(), view, payload_bytes);
+            if (size < frame.size() - 8) {
+                EXPECT_EQ(error, frame_error::truncated) << size;
+                EXPECT_EQ(payload_bytes, 77u);
+                continue;
+            }
+            ASSERT_EQ(error, frame_error::none) << size;
+            EXPECT_EQ(payload_bytes, 8u);
+            EXPECT_EQ(view.payload.size(), size - (frame.size() - 8));
+            EXPECT_EQ(view.first_sequence, whole.first_sequence);
+            EXPECT_TRUE(std::ranges::equal(view.column, whole.column));
+            EXPECT_EQ(view.runs.size(), whole.runs.size());
+        }
+        data_view view;
+        std::size_t payload_bytes = 0;
+        EXPECT_EQ(parser.parse_begun(frame, frame.size() + 1, view, payload_bytes), frame_error::trailing);
+        EXPECT_EQ(parser.parse_begun(bytes_view(frame).first(frame.size() - 1), frame.size() - 1, view, payload_bytes),
+                  frame_error::truncated);
+    }
+}
+
 TEST(DataFrame, RefusesWhatItMust) {
     const auto parse = [](const byte_string& frame) {
         data_parser parser;
