@@ -1,5 +1,7 @@
 #include "wire/zmq_parts.hpp"
 
+#include "wire/head_reader.hpp"
+
 namespace rivulet::wire {
 namespace {
 
@@ -8,7 +10,6 @@ void put_big_endian(std::byte* to, std::uint64_t value, std::size_t width) noexc
         to[i] = static_cast<std::byte>(value >> (8 * (width - 1 - i)));
 }
 
-constexpr std::byte msgpack_uint8{0xCC};
 constexpr std::byte msgpack_uint64{0xCF};
 constexpr std::byte msgpack_bin32{0xC6};
 constexpr std::byte msgpack_nil{0xC0};
@@ -23,17 +24,11 @@ std::array<std::byte, 9> encode_sequence(std::uint64_t sequence) noexcept {
 }
 
 std::optional<std::uint64_t> decode_sequence(bytes_view part) noexcept {
-    if (part.size() == 1 && part[0] < std::byte{0x80})
-        return std::to_integer<std::uint64_t>(part[0]);
-    if (part.empty() || part[0] < msgpack_uint8 || part[0] > msgpack_uint64)
+    head_reader in(part);
+    const std::uint64_t sequence = in.read_uint();
+    if (in.error() != frame_error::none || in.left() != 0)
         return std::nullopt;
-    const std::size_t width = std::size_t{1} << (std::to_integer<int>(part[0]) - std::to_integer<int>(msgpack_uint8));
-    if (part.size() != 1 + width)
-        return std::nullopt;
-    std::uint64_t value = 0;
-    for (const std::byte b : part.subspan(1))
-        value = value << 8 | std::to_integer<std::uint64_t>(b);
-    return value;
+    return sequence;
 }
 
 std::vector<std::byte> encode_padding(std::size_t bytes) {
