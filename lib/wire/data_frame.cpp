@@ -98,22 +98,6 @@ void fill(data_view& out, const head_fields& fields, bytes_view payload) noexcep
 
 } // namespace
 
-void expand_run(const stamp_run& run, double rate_hz, double* stamps) noexcept {
-    if (!(rate_hz > 0)) {
-        std::fill_n(stamps, run.count, run.base);
-        return;
-    }
-    // In blocks, since SSE2 converts only signed 32-bit integers. `lead - j` is exact, so this is run_stamp's formula.
-    constexpr std::uint32_t block = 1u << 20;
-    for (std::uint32_t done = 0; done < run.count;) {
-        const auto size = static_cast<std::int32_t>(std::min(block, run.count - done));
-        const double lead = run.ahead - done;
-        for (std::int32_t j = 0; j < size; ++j)
-            stamps[done + static_cast<std::uint32_t>(j)] = run.base - (lead - j) / rate_hz;
-        done += static_cast<std::uint32_t>(size);
-    }
-}
-
 data_head encode_data_head(const data_header& header, std::span<std::byte> buffer) noexcept {
     assert(header.count > 0 && header.runs.empty() != header.column.empty());
     assert(header.runs.size() <= max_stamp_runs && buffer.size() >= data_head_capacity(header.runs.size()));

@@ -3,9 +3,12 @@
 #include <allocation_counter.hpp>
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 namespace rivulet::wire {
@@ -334,6 +337,27 @@ TEST(StampRun, ExpandsToWhatTheFormulaSaysBitForBit) {
                           std::bit_cast<std::uint64_t>(run_stamp(run, j, rate)))
                     << "rate " << rate << " sample " << j;
         }
+    }
+}
+
+TEST(StampRun, ExpandsToWhatTheFormulaSaysForAnyRate) {
+    std::mt19937_64 engine(1);
+    std::vector<double> stamps(64);
+    for (int round = 0; round < 100'000; ++round) {
+        double rate = std::bit_cast<double>(engine() >> 1); // any positive number there is
+        if (round % 3 == 0)
+            rate = 1 + static_cast<double>(engine() % 1'000'000) / 8;
+        else if (round % 3 == 1)
+            rate = std::nextafter(std::ldexp(1.0, static_cast<int>(engine() % 80) - 40), round % 2 ? 0.0 : 1e9);
+        if (!std::isfinite(rate) || rate == 0)
+            continue;
+        stamp_run run{1 + static_cast<std::uint32_t>(engine() % stamps.size()), 0, 0};
+        run.ahead = run.count - 1 + static_cast<std::uint32_t>(engine() % 4'000'000'000u);
+        run.base = round % 2 ? 0.0 : static_cast<double>(engine() % 1'000'000) / 7;
+        expand_run(run, rate, stamps.data());
+        for (std::uint32_t j = 0; j < run.count; ++j)
+            ASSERT_EQ(std::bit_cast<std::uint64_t>(stamps[j]), std::bit_cast<std::uint64_t>(run_stamp(run, j, rate)))
+                << "rate " << rate << " ahead " << run.ahead << " sample " << j;
     }
 }
 
