@@ -157,8 +157,9 @@ bool inlet_impl::on_greeting(const wire::info_frame& greeting, std::uint64_t nex
         reader_ = shared;
     if (!shared) {
         if (!buffer_) {
-            buffer_ = std::make_unique<core::inlet_buffer>(
-                core::log_options_for(greeting.info, max_buffered_, ctx_->settings), full_);
+            samples::log_options kept = core::log_options_for(greeting.info, max_buffered_, ctx_->settings);
+            kept.history = false;
+            buffer_ = std::make_unique<core::inlet_buffer>(kept, full_);
             buffer_->log()->on_room([this] { ctx_->io.post(*this); });
             // Before the first sample comes: a log without a reader drops what it has no room for.
             own_reader_ = std::make_unique<samples::log_reader>(buffer_->log(), 0, full_ == when_full::hold);

@@ -93,6 +93,15 @@ segment_ref sample_log::take_front_locked() noexcept {
     return front;
 }
 
+/// Nobody wants the oldest segment any more.
+bool sample_log::front_is_read_locked() const noexcept {
+    if (options_.history || readers_.empty())
+        return false;
+    const std::uint64_t end = window_.front()->sealed_at.load(std::memory_order_relaxed);
+    return std::ranges::all_of(
+        readers_, [&](const log_reader* r) { return r->position_.load(std::memory_order_seq_cst) >= end; });
+}
+
 /// Seals the current segment and opens the next; false when that would drop what must not be dropped.
 bool sample_log::open_segment(overflow policy, std::size_t text_needed) {
     segment_shape shape = shape_;
@@ -106,7 +115,13 @@ bool sample_log::open_segment(overflow policy, std::size_t text_needed) {
     const std::lock_guard lock(mutex_);
     seal_current_locked();
     segment_ref next;
-    while (window_.size() >= 2 && window_bytes_ + needed > options_.bytes) {
+    for (int spare = 2; window_.size() >= 2;) {
+        // One to use again, while it is still in the caches, and one to shrink by after a burst.
+        const bool spent = spare > 0 && front_is_read_locked();
+        if (spent)
+            --spare;
+        else if (window_bytes_ + needed <= options_.bytes)
+            break;
         if (policy == overflow::refuse && !room_or_announce_locked())
             return false;
         segment_ref dropped = take_front_locked();

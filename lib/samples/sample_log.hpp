@@ -23,6 +23,7 @@ struct log_options {
     std::size_t channels = 1;
     double rate_hz = 0;
     std::size_t bytes = 16u << 20; ///< history kept, stamps included; at least two segments
+    bool history = true;           ///< false: what all readers have read is let go of as room is needed
 };
 
 /// Somebody who sleeps until there is more to read. wake() is called by the producer and must not block for long, nor
@@ -157,6 +158,7 @@ private:
     bool open_segment(overflow policy, std::size_t text_needed);
     void seal_current_locked() noexcept;
     segment_ref take_front_locked() noexcept;
+    bool front_is_read_locked() const noexcept;
     void note_run(std::uint32_t count, const wire::stamp_run& run) noexcept;
     void publish(std::uint64_t head) noexcept {
         next_ = head;

@@ -119,6 +119,49 @@ TEST(SampleLogMemory, TextWindowNeverExceedsItsBytes) {
     }
 }
 
+TEST(SampleLogMemory, WithoutHistoryOnlyWhatIsUnreadIsKept) {
+    const std::size_t bytes = 8 << 20;
+    const auto log = std::make_shared<sample_log>(log_options{
+        .format = channel_format::int64, .channels = 1, .rate_hz = test_rate, .bytes = bytes, .history = false});
+    append(*log, 1000);
+    EXPECT_EQ(log->oldest(), 0u) << "nobody has read it yet";
+    tally got;
+    {
+        log_reader slow(log, 0, false);
+        log_reader reader(log, 0, false);
+        append(*log, 200'000);
+        got.take_all(reader);
+        EXPECT_EQ(log->oldest(), 0u) << "one of two has read it";
+        tally others;
+        others.take_all(slow);
+        EXPECT_EQ(others.lost + others.wrong, 0u);
+        for (int i = 0; i < 100; ++i) {
+            append(*log, 20'000);
+            got.take_all(reader);
+            others.take_all(slow);
+        }
+    }
+    EXPECT_LE(live_bytes, 3 * block_of(bytes));
+    const std::size_t before = blocks_ever;
+    log_reader reader(log, got.next, true);
+    for (int i = 0; i < 100; ++i) {
+        append(*log, 20'000);
+        got.take_all(reader);
+    }
+    EXPECT_EQ(blocks_ever, before) << "segments are used again";
+    const std::uint64_t burst = append_until_refused(*log);
+    EXPECT_GT(live_bytes, bytes / 4 * 3) << "unread samples still fill all of the window";
+    EXPECT_GT(burst, bytes / 32);
+    for (int i = 0; i < 100; ++i) {
+        got.take_all(reader);
+        append(*log, 20'000);
+    }
+    got.take_all(reader);
+    EXPECT_LE(live_bytes, 3 * block_of(bytes)) << "and go after a burst";
+    EXPECT_EQ(got.lost + got.wrong, 0u);
+    EXPECT_EQ(got.next, log->head());
+}
+
 TEST(SampleLogMemory, SteadyStateAllocatesNothing) {
     const auto log = make_log(1 << 20);
     log_reader reader(log, 0, false);
