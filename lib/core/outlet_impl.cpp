@@ -92,7 +92,9 @@ void outlet_impl::check_stamps(const push_stamps& stamps) const {
 }
 
 void outlet_impl::push_one(const void* values, channel_format element, std::size_t count, double stamp) {
-    // Neither now (-infinity) nor NaN, and nothing to convert.
+    if (stamp == now)
+        stamp = local_clock();
+    // Not NaN, and nothing to convert.
     if (element == info_.format && count == channels_ && log_ && stamp > now && sample_bytes_ != 0) [[likely]] {
         check_open();
         const std::lock_guard lock(producer_);
