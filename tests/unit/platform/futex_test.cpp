@@ -44,7 +44,7 @@ TEST(Futex, DoesNotSleepOnAnotherValueNorPastItsDeadline) {
 
 TEST(Futex, WakesSleepers) {
     std::atomic<std::uint32_t> word{0};
-    std::vector<std::thread> sleepers;
+    std::vector<std::jthread> sleepers;
     for (int i = 0; i < 3; ++i)
         sleepers.emplace_back([&] {
             while (word.load() == 0)
@@ -52,7 +52,7 @@ TEST(Futex, WakesSleepers) {
         });
     word = 1;
     futex_wake_all(word);
-    for (std::thread& t : sleepers)
+    for (std::jthread& t : sleepers)
         t.join();
 }
 
@@ -60,7 +60,7 @@ TEST(LightMutex, OneHolderAtATime) {
     light_mutex mutex;
     EXPECT_TRUE(mutex.try_lock());
     EXPECT_FALSE(mutex.try_lock());
-    std::thread other([&] { EXPECT_FALSE(mutex.try_lock()); });
+    std::jthread other([&] { EXPECT_FALSE(mutex.try_lock()); });
     other.join();
     mutex.unlock();
     EXPECT_TRUE(mutex.try_lock());
@@ -72,7 +72,7 @@ TEST(LightMutex, ManyThreadsCountExactly) {
     std::uint64_t plain = 0; // what the mutex guards
     constexpr int threads = 4;
     const std::uint64_t rounds = stress_rounds(200'000);
-    std::vector<std::thread> workers;
+    std::vector<std::jthread> workers;
     for (int t = 0; t < threads; ++t)
         workers.emplace_back([&, t] {
             for (std::uint64_t i = 0; i < rounds; ++i) {
@@ -88,18 +88,18 @@ TEST(LightMutex, ManyThreadsCountExactly) {
                 mutex.unlock();
             }
         });
-    for (std::thread& t : workers)
+    for (std::jthread& t : workers)
         t.join();
     EXPECT_EQ(plain, threads * rounds);
 }
 
 TEST(LightMutex, SleeperIsWokenByUnlock) {
     light_mutex mutex;
-    for (int round = 0; round < 50; ++round) {
+    for (int round = 0; round < 20; ++round) {
         mutex.lock();
-        std::thread other([&] { const std::lock_guard lock(mutex); });
+        std::jthread other([&] { const std::lock_guard lock(mutex); });
         if (round % 2 == 0)
-            for (int i = 0; i < 100; ++i)
+            for (int i = 0; i < 20; ++i)
                 std::this_thread::yield(); // long enough for it to give up spinning
         mutex.unlock();
         other.join();
@@ -137,7 +137,7 @@ TEST(Event, PublishesWhatWasWrittenBefore) {
     event back;
     std::uint64_t ball = 0; // plain: the events order its accesses
     const std::uint64_t rounds = stress_rounds(50'000);
-    std::thread other([&] {
+    std::jthread other([&] {
         for (std::uint64_t i = 0; i < rounds; ++i) {
             ASSERT_TRUE(there.wait(patience())) << "lost wake-up in round " << i;
             ++ball;
@@ -157,7 +157,7 @@ TEST(Event, RacingDeadlinesLoseNoSet) {
     event e;
     event seen;
     const std::uint64_t rounds = stress_rounds(50'000);
-    std::thread setter([&] {
+    std::jthread setter([&] {
         for (std::uint64_t i = 0; i < rounds; ++i) {
             e.set();
             ASSERT_TRUE(seen.wait(patience()));

@@ -74,7 +74,7 @@ std::size_t resident_pages(const std::byte* begin, std::size_t bytes) {
 
 TEST(SampleLogMemory, PagesAreNotThereBeforeTheyAreWritten) {
     // Larger than what malloc would ever serve from memory used before.
-    const std::size_t channels = 12u << 20;
+    const std::size_t channels = 5u << 20;
     const auto log = make_log(0, channels);
     const sample_log::room room = log->reserve(overflow::drop_oldest);
     ASSERT_EQ(room.count, 1u);

@@ -92,7 +92,7 @@ void expect_room_after(const std::shared_ptr<sample_log>& log, MakeRoom make_roo
     ASSERT_EQ(append_until_refused(*log), 0u) << "the test begins with a full log";
     std::latch waiting(1);
     bool room = false;
-    std::thread producer([&] {
+    std::jthread producer([&] {
         waiting.count_down();
         room = log->wait_for_room(patience());
         EXPECT_TRUE(room);
@@ -125,7 +125,7 @@ TEST(SampleLogRoom, InterruptEndsThisAndLaterWaits) {
     const auto log = make_log(32 << 10);
     log_reader holder(log, 0, true);
     append_until_refused(*log);
-    std::thread producer([&] { EXPECT_FALSE(log->wait_for_room(patience())); });
+    std::jthread producer([&] { EXPECT_FALSE(log->wait_for_room(patience())); });
     log->interrupt_wait();
     producer.join();
     EXPECT_FALSE(log->wait_for_room(platform::time_point::max()));
