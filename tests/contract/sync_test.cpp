@@ -169,7 +169,7 @@ TEST_P(Sync, EveryPushFlushes) {
 
 TEST_P(Sync, ChunkOfEightMegabytes) {
     outlet out = serve(counter(), sync_mode());
-    inlet in = connect(out);
+    inlet in = connect(out, {.full = when_full::hold}); // all together are more than it keeps
     recording<std::int64_t> all;
     background puller([&] { all = pull<std::int64_t>(in, everything, 50'000); });
     for (std::uint64_t i = 0; i < 4; ++i)

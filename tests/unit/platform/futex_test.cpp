@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -122,6 +123,18 @@ TEST(Event, DeadlinePassesWhenNobodySetsIt) {
     EXPECT_GE(clock::now(), deadline) << "not before";
     e.set();
     EXPECT_TRUE(e.wait(clock::now() - 1s)) << "set counts even past the deadline";
+}
+
+TEST(Event, WaitingCostsNoCpu) {
+    const auto cpu = [] {
+        timespec used{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+    };
+    event e;
+    const auto before = cpu();
+    EXPECT_FALSE(e.wait(clock::now() + 100ms));
+    EXPECT_LT(cpu() - before, 20ms) << "of this thread's own time, whatever else the machine does";
 }
 
 TEST(Event, SetAfterATimeoutIsNotLost) {
