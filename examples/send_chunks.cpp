@@ -38,6 +38,9 @@ int main(int argc, char** argv) try {
                          .nominal_rate_hz = 30000,
                          .format = rivulet::channel_format::int16},
                         {.endpoints = {endpoint}}};
+    std::printf("listening on %s\n", out.endpoints().front().c_str());
+    std::fflush(stdout);
+
     while (!stop && !out.wait_for_consumers(100ms)) {
     }
     std::vector<std::int16_t> chunk(chunk_samples * channels); // [samples x channels]

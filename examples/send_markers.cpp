@@ -28,6 +28,9 @@ int main(int argc, char** argv) try {
                          .nominal_rate_hz = rivulet::irregular,
                          .format = rivulet::channel_format::string},
                         {.endpoints = {endpoint}}};
+    std::printf("listening on %s\n", out.endpoints().front().c_str());
+    std::fflush(stdout);
+
     while (!stop && !out.wait_for_consumers(100ms)) {
     }
     for (int trial = 1; !stop && trial <= count; ++trial) {

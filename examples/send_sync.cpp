@@ -31,6 +31,9 @@ int main(int argc, char** argv) try {
         if (e.what == rivulet::consumer_event::kind::kicked)
             std::fprintf(stderr, "%s did not keep up and was disconnected\n", e.name.c_str());
     });
+    std::printf("listening on %s\n", out.endpoints().front().c_str());
+    std::fflush(stdout);
+
     while (!stop && !out.wait_for_consumers(100ms)) {
     }
     std::vector<float> buffer(chunk_samples * channels); // one buffer for ever, as a driver's DMA memory would be

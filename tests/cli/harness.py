@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-BIN = pathlib.Path(os.environ["RIVULET_BIN"])
+BIN = pathlib.Path(os.environ["RIVULET_BIN"]).resolve()
 LIMIT = 90  # seconds; generous, since it only ends a test that has failed
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One publisher and several subscribers, several publishers and one subscriber, either start order."""
+"""Several links at once, either start order, one publisher after another. matrix_test.py has the plain topologies."""
 
 import json
 
@@ -15,36 +15,6 @@ class Topology(ToolTest):
     def check_counter(self, path, count):
         rows = path.read_text().splitlines()[1:]
         self.assertEqual([row.split(",")[1:] for row in rows], [[str(i), str(i)] for i in range(count)])
-
-    def test_one_publisher_two_subscribers(self):
-        for mode in ("async", "sync"):
-            for link in self.links():
-                pub = self.counter(3000, link, mode, "--wait-consumers", 2, "--json")
-                subs = [self.sub("--connect", pub.endpoint(), "--count", 3000, "--strict", "--output",
-                                 self.folder / f"{i}.csv", "--summary", "json") for i in range(2)]
-                self.ends(pub)
-                for number, sub in enumerate(subs):
-                    self.ends(sub)
-                    self.check_counter(self.folder / f"{number}.csv", 3000)
-                    summary = self.summary(sub)
-                    self.assertEqual((summary["samples"], summary["seq_first"], summary["seq_last"]), (3000, 0, 2999))
-                    self.assertEqual((summary["dropped"], summary["repeated"], summary["gaps"]), (0, 0, []))
-                report = self.summary(pub)
-                self.assertEqual((report["samples"], report["consumers"], report["kicked"]), (3000, 2, 0))
-
-    def test_several_publishers_one_subscriber(self):
-        for mode in ("async", "sync"):
-            pubs = [self.counter(2000, link, mode, "--wait-consumers", 1, "--name", f"S{i}")
-                    for i, link in enumerate(self.links())]
-            connects = [argument for pub in pubs for argument in ("--connect", pub.endpoint())]
-            sub = self.sub(*connects, "--strict", "--output", f"{self.folder}/{{name}}.csv", "--summary", "json")
-            for pub in pubs:
-                self.ends(pub)
-            self.ends(sub)
-            for i in range(4):
-                self.check_counter(self.folder / f"S{i}.csv", 2000)
-            names = [json.loads(line)["name"] for line in sub.stdout().splitlines()]
-            self.assertEqual(sorted(names), ["S0", "S1", "S2", "S3"])
 
     def test_several_streams_share_json_lines(self):
         pubs = [self.counter(100, link, "async", "--wait-consumers", 1, "--name", f"S{i}")

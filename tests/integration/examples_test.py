@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the examples as a reader of the README would: examples_test.py FOLDER_OF_PROGRAMS CASE"""
+"""Runs the examples as a reader of the README would: examples_test.py FOLDER_OF_PROGRAMS CASE LINK"""
 import math
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,11 +15,13 @@ LIMIT = 100  # seconds; far beyond what any of this takes
 
 
 class Run:
-    """Programs over zmq+ipc in a temporary folder; none of them outlives the block."""
+    """Programs over one link; none of them outlives the block."""
 
-    def __init__(self, programs):
+    def __init__(self, programs, link):
         self.programs = Path(programs)
+        self.link = link
         self.started = []
+        self.endpoints = {}
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="rivulet-")
@@ -31,7 +35,11 @@ class Run:
         self.folder.cleanup()
 
     def endpoint(self, name):
-        return f"zmq+ipc://{self.folder.name}/{name}"
+        """The endpoint of that name, known before anybody listens."""
+        if name not in self.endpoints:
+            place = f"127.0.0.1:{free_port()}" if self.link.endswith("+tcp") else f"{self.folder.name}/{name}"
+            self.endpoints[name] = f"{self.link}://{place}"
+        return self.endpoints[name]
 
     def start(self, program, *arguments):
         # The last samples must come out however busy the machine is.
@@ -47,6 +55,18 @@ class Run:
         out, err = process.communicate(timeout=LIMIT)
         assert process.returncode == 0, f"{process.title}: exit code {process.returncode}, said: {err}"
         return out, err
+
+
+def free_port():
+    """Below those that systems give out by themselves, so that nobody gets it before our program listens."""
+    while True:
+        with socket.socket() as probe:
+            port = random.randrange(20000, 30000)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def check_waves(lines):
@@ -78,8 +98,7 @@ def samples(run):
     assert "lost" not in err, err
     assert len(out.splitlines()) == 50, out
     check_waves(out.splitlines())
-    listening, _ = run.finish(sender)
-    assert listening == f"listening on {run.endpoint('waves')}\n", listening
+    expect_listening(run, sender, "waves")
 
 
 def interrupted(run):
@@ -94,6 +113,13 @@ def interrupted(run):
     check_waves(out.splitlines())
 
 
+def expect_listening(run, sender, name):
+    """Waits for a sender's end; what it said on stderr."""
+    out, err = run.finish(sender)
+    assert out == f"listening on {run.endpoint(name)}\n", out
+    return err
+
+
 def expect_report(text, count, mean):
     last = text.splitlines()[-1]
     assert last == f"{count} samples, 0 lost, mean of channel 0: {mean:g}", text
@@ -103,15 +129,14 @@ def chunks(run):
     sender = run.start("send_chunks", run.endpoint("spikes"), 0.5)
     out, _ = run.finish(run.start("receive_chunks", run.endpoint("spikes")))
     expect_report(out, 15000, 14999 / 2)
-    run.finish(sender)
+    expect_listening(run, sender, "spikes")
 
 
 def sync(run):
     sender = run.start("send_sync", run.endpoint("probe"), 100)
     out, _ = run.finish(run.start("receive_chunks", run.endpoint("probe")))
     expect_report(out, 3000, 2999 / 2)
-    _, err = run.finish(sender)
-    assert err == "", err
+    assert expect_listening(run, sender, "probe") == ""
 
 
 def several(run):
@@ -123,19 +148,20 @@ def several(run):
     waves = [float(line.split()[2]) for line in out.splitlines() if line.startswith("waves ")]
     assert len(waves) == 30, out
     assert all(abs(value - math.sin(i * 0.1)) < 1e-4 for i, value in enumerate(waves)), out
-    for sender in senders:
-        run.finish(sender)
+    for sender, name in zip(senders, ("waves", "events")):
+        expect_listening(run, sender, name)
 
 
 def nobody(run):
     """A wrong endpoint is an error that says so."""
-    receiver = run.start("receive_samples", "zmq+nonsense://here")
-    _, err = receiver.communicate(timeout=LIMIT)
-    assert receiver.returncode == 1 and "zmq+nonsense" in err, err
+    for program in ("receive_samples", "send_samples"):
+        process = run.start(program, f"{run.link}-nonsense://here")
+        _, err = process.communicate(timeout=LIMIT)
+        assert process.returncode == 1 and f"{run.link}-nonsense" in err, err
 
 
 CASES = {case.__name__: case for case in (readme, samples, interrupted, chunks, sync, several, nobody)}
 
 if __name__ == "__main__":
-    with Run(sys.argv[1]) as programs_run:
+    with Run(sys.argv[1], sys.argv[3]) as programs_run:
         CASES[sys.argv[2]](programs_run)
