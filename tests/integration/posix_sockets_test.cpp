@@ -287,7 +287,7 @@ TEST_F(PosixUnixSockets, HaveTheConfiguredMode) {
         EXPECT_EQ(what.st_mode & 0777u, 0660u);
     }
     EXPECT_NE(::stat(path_.c_str(), &what), 0) << "nothing is left behind";
-    const context ctx(parse_config("[posix]\nmode = 384\n", "test")); // 0600
+    const context ctx(parse_config("[posix]\nmode = \"0600\"\n", "test"));
     const outlet out = serve_counter(endpoint_, {.ctx = ctx});
     ASSERT_EQ(::stat(path_.c_str(), &what), 0);
     EXPECT_EQ(what.st_mode & 0777u, 0600u);
