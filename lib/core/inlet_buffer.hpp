@@ -44,6 +44,9 @@ public:
     /// No more samples once what is held back fits; the outlet's last one had the number before `final_sequence`.
     void end(std::uint64_t final_sequence);
 
+    /// The sequence number of the next sample that is not here yet. Receiving thread.
+    std::uint64_t expected() const noexcept { return expected_; }
+
     std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
     std::uint64_t repeated() const noexcept { return repeated_.load(std::memory_order_relaxed); }
 

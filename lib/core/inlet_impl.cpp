@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 
 namespace rivulet::detail {
 
@@ -22,8 +23,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t frames_per_pump = 64;
-constexpr auto lease = 20ms; ///< a puller that has not come back for so long lets the I/O thread receive
+constexpr std::size_t frames_per_pump = 16; ///< of up to 1 MiB each: others wait meanwhile
+constexpr auto lease = 20ms;                ///< a puller that has not come back for so long lets the I/O thread receive
 
 std::int64_t ns_of(time_point t) noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
@@ -50,8 +51,8 @@ void drain(const platform::unique_fd& fd) noexcept {
 
 inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
     : ctx_(usable(options.ctx)), endpoint_(endpoint), full_(options.full), max_buffered_(options.max_buffered),
-      lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)), busy_poll_(options.busy_poll),
-      wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
+      lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)), recover_for_(options.recover_for),
+      busy_poll_(options.busy_poll), wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
     transport::inlet_environment environment;
     environment.io = ctx_;
     environment.name = options.name.empty() ? core::process_name() : options.name.substr(0, 64);
@@ -126,32 +127,55 @@ void inlet_impl::close() {
 
 // --- receiving ------------------------------------------------------------------------------------------------------
 
-bool inlet_impl::on_greeting(const wire::info_frame& greeting, std::uint64_t next_sequence,
-                             samples::log_reader* shared) {
+transport::greeting_answer inlet_impl::judge(const wire::info_frame& greeting) {
+    using transport::greeting_answer;
+    const stream_info& came = greeting.info;
+    const std::lock_guard info_lock(info_mutex_);
+    if (came.uid == info_.uid)
+        return greeting_answer::go_on;
+    if (info_.source_id.empty()) {
+        failure_ = fmt::format("{}: another outlet answers there now, and the stream had no source id that would tell "
+                               "whether it is the same source; give its outlet a source_id",
+                               title());
+    } else if (came.source_id != info_.source_id) {
+        if (!std::exchange(stranger_told_, true))
+            ctx_->log->warn("stranger",
+                            {{"stream", info_.name}, {"endpoint", endpoint_}, {"source_id", came.source_id}},
+                            "another source answers there; still looking for the lost one");
+        return greeting_answer::try_again;
+    } else if (came.format != info_.format || came.channel_count != info_.channel_count ||
+               came.nominal_rate_hz != info_.nominal_rate_hz) {
+        failure_ = fmt::format("{}: the stream came back as {} x {} at {} Hz instead of {} x {} at {} Hz; open a new "
+                               "inlet",
+                               title(), came.channel_count, to_string(came.format), came.nominal_rate_hz,
+                               info_.channel_count, to_string(info_.format), info_.nominal_rate_hz);
+    } else {
+        return greeting_answer::go_on;
+    }
+    failed_.store(true, std::memory_order_release);
+    return greeting_answer::close;
+}
+
+transport::greeting_answer inlet_impl::on_greeting(const wire::info_frame& greeting, std::uint64_t next_sequence,
+                                                   samples::log_reader* shared) {
     const std::lock_guard lock(buffer_mutex_);
-    const bool first = greetings_.fetch_add(1) == 0;
-    connected_.store(true, std::memory_order_release);
+    const bool first = !greeted_.load(std::memory_order_relaxed);
     last_heard_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
+    if (!first)
+        if (const auto answer = judge(greeting); answer != transport::greeting_answer::go_on) {
+            if (answer == transport::greeting_answer::close)
+                wake();
+            return answer;
+        }
     bool new_uid = first;
     {
         const std::lock_guard info_lock(info_mutex_);
-        if (!first && (greeting.info.format != info_.format || greeting.info.channel_count != info_.channel_count ||
-                       greeting.info.nominal_rate_hz != info_.nominal_rate_hz)) {
-            failure_ = fmt::format("{}: the stream came back as {} x {} at {} Hz instead of {} x {} at {} Hz; open a "
-                                   "new inlet",
-                                   title(), greeting.info.channel_count, to_string(greeting.info.format),
-                                   greeting.info.nominal_rate_hz, info_.channel_count, to_string(info_.format),
-                                   info_.nominal_rate_hz);
-            failed_.store(true, std::memory_order_release);
-        } else {
-            new_uid = first || greeting.info.uid != info_.uid;
-            info_ = greeting.info;
-        }
+        new_uid = first || greeting.info.uid != info_.uid;
+        info_ = greeting.info;
     }
-    if (failed_.load()) {
-        wake();
-        return false;
-    }
+    greetings_.fetch_add(1, std::memory_order_relaxed);
+    connected_.store(true, std::memory_order_release);
+    stranger_told_ = false;
     order_ = greeting.order;
     if (first)
         reader_ = shared;
@@ -168,9 +192,21 @@ bool inlet_impl::on_greeting(const wire::info_frame& greeting, std::uint64_t nex
         if (new_uid)
             buffer_->start_segment(next_sequence);
     }
+    if (!first)
+        ctx_->log->info("stream_recovered",
+                        {{"stream", greeting.info.name}, {"endpoint", endpoint_}, {"uid", greeting.info.uid}},
+                        new_uid ? "another outlet of the same source: a new segment begins" : "connected again");
     greeted_.store(true, std::memory_order_release);
     wakeup_.set();
-    return true;
+    return transport::greeting_answer::go_on;
+}
+
+transport::resume_point inlet_impl::where_to_resume() {
+    const std::lock_guard lock(buffer_mutex_);
+    if (!buffer_)
+        return {};
+    const std::lock_guard info_lock(info_mutex_);
+    return {info_.uid, buffer_->expected()};
 }
 
 bool inlet_impl::ready_for_data() {
@@ -213,12 +249,33 @@ void inlet_impl::on_status(const wire::status_frame& frame) {
     if (frame.kind != wire::frame_kind::end || !buffer_)
         return;
     connected_.store(false, std::memory_order_release);
+    ended_.store(true, std::memory_order_release);
     buffer_->end(frame.next_sequence);
 }
 
 void inlet_impl::on_ignored() { ignored_.fetch_add(1, std::memory_order_relaxed); }
 
-void inlet_impl::on_disconnect() { connected_.store(false, std::memory_order_release); }
+std::chrono::nanoseconds inlet_impl::recover_for() const {
+    if (recover_for_)
+        return *recover_for_;
+    const std::lock_guard lock(info_mutex_);
+    return info_.source_id.empty() ? lost_after_ : forever;
+}
+
+void inlet_impl::on_disconnect(bool returns) {
+    if (!connected_.exchange(false, std::memory_order_acq_rel))
+        return;
+    if (!returns || recover_for().count() <= 0)
+        return fail(fmt::format("{}: the connection to the outlet ended, and the stream did not; the outlet crashed, "
+                                "disconnected this inlet, or was disconnected from it",
+                                title()));
+    const time_point now = clock::now();
+    lost_since_ns_.store(ns_of(now), std::memory_order_relaxed);
+    last_heard_ns_.store(ns_of(now), std::memory_order_relaxed);
+    ctx_->log->warn("connection_lost", {{"stream", info().name}, {"endpoint", endpoint_}},
+                    "the connection to the outlet ended; trying to get it back");
+    ctx_->io.schedule_earlier(*this, deadline_after(now, std::min(recover_for(), lost_after_)));
+}
 
 void inlet_impl::fail(std::string message) {
     {
@@ -233,15 +290,26 @@ void inlet_impl::fail(std::string message) {
     wake();
 }
 
-void inlet_impl::pump_from_io_thread(time_point now) {
-    std::unique_lock lock(pump_mutex_, std::try_to_lock);
-    if (!lock) // the pulling thread is at it
-        return;
+bool inlet_impl::pump_locked(time_point now) {
     ready_for_data(); // what is held goes first, also when the link has nothing more
-    if (link_->pump(now, frames_per_pump))
-        ctx_->io.post(*this);
-    lock.unlock();
-    if (const time_point next = link_->next_turn(); next != time_point::max())
+    const bool more = link_->pump(now, frames_per_pump);
+    next_turn_ns_.store(ns_of(link_->next_turn()), std::memory_order_relaxed);
+    return more;
+}
+
+time_point inlet_impl::next_turn() const noexcept {
+    return time_point(std::chrono::nanoseconds(next_turn_ns_.load(std::memory_order_relaxed)));
+}
+
+void inlet_impl::pump_from_io_thread(time_point now) {
+    {
+        const std::unique_lock lock(pump_mutex_, std::try_to_lock);
+        if (!lock) // the pulling thread is at it
+            return;
+        if (pump_locked(now))
+            ctx_->io.post(*this);
+    }
+    if (const time_point next = next_turn(); next != time_point::max())
         ctx_->io.schedule_earlier(*this, next);
 }
 
@@ -253,15 +321,37 @@ void inlet_impl::on_turn(time_point now) {
         return;
     take_back_fd(now);
     pump_from_io_thread(now);
-    if (link_->fd() < 0 || !opened_.load(std::memory_order_acquire) || log_->finished())
-        return;
-    const time_point heard{std::chrono::nanoseconds(last_heard_ns_.load(std::memory_order_relaxed))};
-    const time_point due = deadline_after(heard, lost_after_);
-    if (now >= due && ready_for_data())
-        fail(fmt::format("{}: nothing was heard from the outlet for {:.3g} s; it is gone, or the network is", title(),
-                         std::chrono::duration<double>(lost_after_).count()));
-    else
-        ctx_->io.schedule_earlier(*this, std::max(due, now + 100ms));
+    if (link_->fd() >= 0 && opened_.load(std::memory_order_acquire) && !ended_.load(std::memory_order_acquire) &&
+        !failed_.load(std::memory_order_acquire))
+        look_after_connection(now);
+}
+
+/// Silence for lost_after: the outlet, or the network, is gone, whatever the connection says; begin a new one.
+void inlet_impl::look_after_connection(time_point now) {
+    const auto at = [](const std::atomic<std::int64_t>& ns) {
+        return time_point(std::chrono::nanoseconds(ns.load(std::memory_order_relaxed)));
+    };
+    const std::chrono::nanoseconds patience = recover_for();
+    time_point due = deadline_after(at(last_heard_ns_), lost_after_);
+    if (now >= due && ready_for_data()) {
+        if (connected_.load(std::memory_order_acquire) && patience.count() <= 0)
+            return fail(fmt::format("{}: nothing was heard from the outlet for {:.3g} s; it is gone, or the network is",
+                                    title(), std::chrono::duration<double>(lost_after_).count()));
+        const std::lock_guard lock(pump_mutex_);
+        link_->reconnect(now);
+        on_disconnect(true); // where the link did not say so: it had no greeting yet
+        last_heard_ns_.store(ns_of(now), std::memory_order_relaxed);
+        ctx_->io.post(*this);
+        due = deadline_after(now, lost_after_);
+    }
+    if (!connected_.load(std::memory_order_acquire)) {
+        const time_point give_up = deadline_after(at(lost_since_ns_), patience);
+        if (now >= give_up)
+            return fail(fmt::format("{}: the outlet was lost and did not come back within {:.3g} s", title(),
+                                    std::chrono::duration<double>(patience).count()));
+        due = std::min(due, give_up);
+    }
+    ctx_->io.schedule_earlier(*this, std::max(due, now + 100ms));
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
@@ -314,7 +404,7 @@ void inlet_impl::drive(time_point deadline) {
             wait.clear();
             wait.add(link_->fd(), POLLIN);
             wait.add(drive_fd_.get(), POLLIN);
-            wait.at(std::min(deadline, link_->next_turn()));
+            wait.at(std::min(deadline, next_turn()));
             wait.wait(now_time);
         }
         log_->disarm(*this);
@@ -329,10 +419,7 @@ void inlet_impl::drive(time_point deadline) {
 /// Pumps once on this thread, unless another is at it; true when there may be more.
 bool inlet_impl::pump_here(time_point now_time) {
     const std::unique_lock lock(pump_mutex_, std::try_to_lock);
-    if (!lock)
-        return false;
-    ready_for_data();
-    return link_->pump(now_time, frames_per_pump);
+    return lock && pump_locked(now_time);
 }
 
 /// The I/O thread watches the descriptor again when no pull has come for a while. On the I/O thread.
@@ -376,14 +463,14 @@ void inlet_impl::check_usable() const {
 }
 
 /// Brings offset_ up to date for what lies at `position`.
-void inlet_impl::apply_marks(std::uint64_t position, bool& new_segment) {
+void inlet_impl::apply_marks(std::uint64_t position) {
     while (buffer_ && buffer_->next_mark() <= position) {
         const core::sequence_mark mark = buffer_->take_mark();
         if (mark.new_segment) {
             const std::uint64_t reached = mark.position + offset_;
             if (!first_segment_ && reached > next_sequence_)
                 lost_.fetch_add(reached - next_sequence_, std::memory_order_relaxed); // dropped here, before the switch
-            new_segment = !first_segment_;
+            new_segment_ = !first_segment_;
             first_segment_ = false;
             next_sequence_ = mark.sequence;
         }
@@ -399,7 +486,8 @@ bool inlet_impl::look(std::uint32_t max, next_chunk& out) {
     if (!out.span)
         return false;
     out.result = {};
-    apply_marks(out.span.position, out.result.new_segment);
+    apply_marks(out.span.position);
+    out.result.new_segment = new_segment_;
     if (buffer_) {
         const std::uint64_t next_mark = buffer_->next_mark();
         if (next_mark - out.span.position < out.span.count)
@@ -414,6 +502,7 @@ bool inlet_impl::look(std::uint32_t max, next_chunk& out) {
 
 void inlet_impl::take(const next_chunk& chunk, std::uint32_t count) noexcept {
     reader_->advance(count);
+    new_segment_ = false;
     next_sequence_ = chunk.result.first_sequence + count;
     pulled_.fetch_add(count, std::memory_order_relaxed);
     if (chunk.result.lost_before)
@@ -424,16 +513,16 @@ void inlet_impl::take(const next_chunk& chunk, std::uint32_t count) noexcept {
 std::optional<pull_result> inlet_impl::at_end() {
     if (!log_->finished() || reader_->lag() > 0)
         return std::nullopt;
-    bool new_segment = false;
-    apply_marks(reader_->position(), new_segment);
+    apply_marks(reader_->position());
     const std::uint64_t final = buffer_ ? buffer_->final_sequence() : log_->head();
     pull_result ended{.samples = 0,
                       .first_sequence = final,
                       .lost_before = 0,
-                      .new_segment = new_segment,
+                      .new_segment = new_segment_,
                       .status = pull_status::ended};
     if (!end_reported_) {
         end_reported_ = true;
+        new_segment_ = false;
         ended.lost_before = final > next_sequence_ ? final - next_sequence_ : 0;
         lost_.fetch_add(ended.lost_before, std::memory_order_relaxed);
         next_sequence_ = final;
@@ -557,9 +646,8 @@ std::size_t inlet_impl::flush() {
     samples_available(); // reads what the socket has
     const std::uint64_t head = log_->head();
     const std::uint64_t before = reader_->position();
-    bool new_segment = false;
     reader_->skip_to(head);
-    apply_marks(head, new_segment);
+    apply_marks(head);
     next_sequence_ = head + offset_;
     return head - before;
 }

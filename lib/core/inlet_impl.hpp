@@ -58,7 +58,9 @@ public:
     bool inert() const noexcept { return fork_.in_child(); }
 
     // frame_sink
-    bool on_greeting(const wire::info_frame& info, std::uint64_t next_sequence, samples::log_reader* shared) override;
+    transport::greeting_answer on_greeting(const wire::info_frame& info, std::uint64_t next_sequence,
+                                           samples::log_reader* shared) override;
+    transport::resume_point where_to_resume() override;
     bool ready_for_data() override;
     void on_data(const wire::data_view& frame, std::size_t wire_bytes) override;
     void on_status(const wire::status_frame& frame) override;
@@ -66,7 +68,7 @@ public:
     std::span<std::byte> payload_room() override;
     void on_payload(std::size_t bytes) override;
     void on_ignored() override;
-    void on_disconnect() override;
+    void on_disconnect(bool returns) override;
     // io_handler
     void on_ready(int fd, std::uint32_t events) override;
     void on_turn(platform::time_point now) override;
@@ -82,13 +84,19 @@ private:
     next_chunk wait_for_chunk(std::uint32_t max, std::chrono::nanoseconds timeout);
     bool look(std::uint32_t max, next_chunk& out);
     void take(const next_chunk& chunk, std::uint32_t count) noexcept;
-    void apply_marks(std::uint64_t position, bool& new_segment);
+    void apply_marks(std::uint64_t position);
     std::optional<pull_result> at_end();
     void sleep_until(platform::time_point deadline);
     void drive(platform::time_point deadline);
     bool pump_here(platform::time_point now);
     void take_back_fd(platform::time_point now);
     void pump_from_io_thread(platform::time_point now);
+    bool pump_locked(platform::time_point now);
+    platform::time_point next_turn() const noexcept;
+    /// Whether whoever answered is our stream again; else what to do.
+    transport::greeting_answer judge(const wire::info_frame& greeting);
+    void look_after_connection(platform::time_point now);
+    std::chrono::nanoseconds recover_for() const;
     void rearm_fd();
     void check_usable() const;
     void wait_for_greeting(std::chrono::nanoseconds timeout);
@@ -101,6 +109,7 @@ private:
     const when_full full_;
     const std::optional<buffer_size> max_buffered_;
     const std::chrono::nanoseconds lost_after_;
+    const std::optional<std::chrono::nanoseconds> recover_for_;
     const std::chrono::nanoseconds busy_poll_;
 
     // Receiving side.
@@ -109,7 +118,11 @@ private:
     std::unique_ptr<transport::inlet_link> link_;
     std::unique_ptr<core::inlet_buffer> buffer_; ///< links that deliver frames; made at the first greeting
     std::endian order_ = std::endian::native;
-    std::atomic<std::int64_t> last_heard_ns_{0};
+    std::atomic<std::int64_t> last_heard_ns_{0}; ///< or last made a connection
+    std::atomic<std::int64_t> lost_since_ns_{0}; ///< while not connected
+    std::atomic<std::int64_t> next_turn_ns_{0};  ///< the link's, after the last pump
+    std::atomic<bool> ended_{false};             ///< the end came, perhaps after samples that wait for room
+    bool stranger_told_ = false;                 ///< under buffer_mutex_
     std::atomic<std::uint64_t> frames_{0}, bytes_{0}, ignored_{0}, greetings_{0};
     std::atomic<bool> connected_{false};
 
@@ -140,6 +153,7 @@ private:
     std::uint64_t offset_ = 0;        ///< sequence number = position + offset_ (modulo 2^64)
     std::uint64_t next_sequence_ = 0; ///< what the next pull should bring
     bool first_segment_ = true;
+    bool new_segment_ = false; ///< to be told by the next result, however often it is looked at
     bool end_reported_ = false;
     std::atomic<std::uint64_t> pulled_{0}, lost_{0};
 };

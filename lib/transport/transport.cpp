@@ -50,6 +50,18 @@ void poll_set::wait(time_point now) {
     ::poll(fds.data(), fds.size(), timeout);
 }
 
+wire::hello make_hello(const inlet_environment& environment) {
+    wire::hello hello;
+    hello.tok = wire::make_token();
+    hello.name = environment.name;
+    if (const auto history = environment.start.history; history.count() > 0)
+        hello.history_ns = history == forever ? UINT64_MAX : static_cast<std::uint64_t>(history.count());
+    resume_point resume = environment.sink->where_to_resume();
+    hello.resume_uid = std::move(resume.uid);
+    hello.resume_from = resume.sequence;
+    return hello;
+}
+
 std::unique_ptr<outlet_link> open_outlet_link(std::string_view text, const outlet_environment& environment) {
     const endpoint where = parse_endpoint(text, endpoint_use::listen);
     return backend_of(where).listen(where, environment);

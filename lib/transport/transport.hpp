@@ -99,6 +99,19 @@ public:
 
 // --- inlet's side ---------------------------------------------------------------------------------------------------
 
+/// Where a stream is to go on when its connection is made again.
+struct resume_point {
+    std::string uid;            ///< of the outlet; empty: nothing to resume
+    std::uint64_t sequence = 0; ///< of the first sample wanted
+};
+
+/// What a link does after a greeting.
+enum class greeting_answer : std::uint8_t {
+    go_on,
+    try_again, ///< somebody else answered: disconnect, and look again later whether it is the right one
+    close      ///< cannot go on with this stream
+};
+
 /// Where an inlet_link delivers what it receives. Called by the thread that pumps, or, where a link says so, by the
 /// outlet's pushing thread; one at a time.
 class frame_sink {
@@ -107,9 +120,10 @@ public:
     /// The outlet answered: this is the stream, and the sequence of the first sample that will come. Called again
     /// after each reconnect. `shared`: a cursor in the outlet's own log, to be read in place of what on_data would
     /// deliver (positions are sequence numbers); owned by the link until its destruction, used by the pulling thread.
-    /// False: cannot go on with this stream (another format); the link closes.
-    virtual bool on_greeting(const wire::info_frame& info, std::uint64_t next_sequence,
-                             samples::log_reader* shared) = 0;
+    virtual greeting_answer on_greeting(const wire::info_frame& info, std::uint64_t next_sequence,
+                                        samples::log_reader* shared) = 0;
+    /// What a hello should ask for. Asked before each connection.
+    virtual resume_point where_to_resume() = 0;
     /// Room for another frame? If not, the link stops reading until pump() is called again.
     virtual bool ready_for_data() = 0;
     virtual void on_data(const wire::data_view& frame, std::size_t wire_bytes) = 0;
@@ -124,7 +138,8 @@ public:
     virtual void on_payload(std::size_t bytes) = 0;
 
     virtual void on_ignored() = 0;
-    virtual void on_disconnect() = 0;
+    /// The connection ended. `returns`: the link goes on trying to make it again.
+    virtual void on_disconnect(bool returns) = 0;
 };
 
 struct inlet_environment {
@@ -136,6 +151,9 @@ struct inlet_environment {
     frame_sink* sink = nullptr;
 };
 
+/// What a link says to the outlet when it connects: a new token, and where to begin.
+wire::hello make_hello(const inlet_environment& environment);
+
 class inlet_link {
 public:
     virtual ~inlet_link() = default;
@@ -144,9 +162,11 @@ public:
     virtual int fd() const noexcept = 0;
     /// Receives what is there without blocking, at most `max_frames`. True: there may be more. One thread at a time.
     virtual bool pump(time_point now, std::size_t max_frames) = 0;
-    /// When pump() wants to be called even if fd() stays silent.
+    /// When pump() wants to be called even if fd() stays silent. As pump().
     virtual time_point next_turn() const noexcept { return time_point::max(); }
 
+    /// Drops the connection, of which nothing is heard any more, and makes another. As pump(), which has to follow.
+    virtual void reconnect(time_point now) = 0;
     /// Disconnects; idempotent. No pump() follows.
     virtual void close() = 0;
 };

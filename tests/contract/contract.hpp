@@ -1,6 +1,7 @@
 #pragma once
 
 #include "links.hpp"
+#include "sanitized.hpp"
 #include "waiting.hpp"
 
 #include <rivulet/rivulet.hpp>
@@ -58,7 +59,7 @@ inline inlet connect(const outlet& out, inlet_options options = {}) {
 /// Base of all suites: a test runs once for each link, and ends the process when it hangs.
 class promises : public ::testing::TestWithParam<links::link> {
 protected:
-    void SetUp() override { ::alarm(150); }
+    void SetUp() override { ::alarm(support::sanitized ? 900 : 150); }
     void TearDown() override { ::alarm(0); }
 
     /// serve_at() on a fresh endpoint of the link.

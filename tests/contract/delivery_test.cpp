@@ -186,7 +186,7 @@ TEST_P(Delivery, LateConsumerGetsExactlyWhatIsPushedAfterItJoined) {
 }
 
 TEST_P(Delivery, ConsumerThatJoinsInFullFlowGetsAGapFreeTail) {
-    outlet out = serve(counter());
+    outlet out = serve(counter(), {.buffer = MiB});
     std::atomic<bool> stop{false};
     std::uint64_t pushed = 0;
     background producer([&] {
@@ -197,7 +197,7 @@ TEST_P(Delivery, ConsumerThatJoinsInFullFlowGetsAGapFreeTail) {
     std::vector<recording<std::int64_t>> heads;
     std::vector<inlet> inlets;
     for (int i = 0; i < 10; ++i) {
-        inlets.push_back(connect(out));
+        inlets.push_back(connect(out, {.max_buffered = MiB}));
         heads.push_back(pull<std::int64_t>(inlets.back(), 100));
     }
     stop = true;

@@ -1,19 +1,13 @@
 #pragma once
 
+#include "sanitized.hpp"
+
 #include <cstddef>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 namespace rivulet::support {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool sanitized = false;
-#endif
 
 inline std::size_t resident_bytes() {
     std::ifstream file("/proc/self/statm");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sanitized.hpp"
+
 #include <chrono>
 #include <fstream>
 #include <string>
@@ -11,7 +13,7 @@ namespace rivulet::waiting {
 
 using namespace std::chrono_literals;
 
-inline constexpr std::chrono::seconds patience{60};
+inline constexpr std::chrono::seconds patience{support::sanitized ? 300 : 60};
 
 /// True as soon as `condition()` is; false when it never is.
 template<class Condition>

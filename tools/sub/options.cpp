@@ -49,6 +49,11 @@ void add_connection_options(CLI::App& app, sub_options& o) {
         "(default: "
         "drop-oldest)")
         ->group(group);
+    app.add_flag(
+           "--recover,!--no-recover", o.recover,
+           "After a lost connection goes on where it ended, as far as the outlet's buffer reaches (default); or the "
+           "stream counts as lost")
+        ->group(group);
     app.add_flag("--busy-poll", o.busy_poll, "Spins instead of sleeping: less latency for a whole core")->group(group);
     const std::string length = "Length";
     add_integer(app, "--count", o.count, 1, any_integer, "SAMPLES", "Ends after so many of each stream")->group(length);

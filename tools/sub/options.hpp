@@ -31,6 +31,7 @@ struct sub_options {
     std::optional<double> duration_s;
     std::optional<double> idle_timeout_s;
     bool wait_at_end = false;
+    bool recover = true;
 
     std::string output = "-";
     sink_options sink;

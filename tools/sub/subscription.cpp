@@ -21,6 +21,8 @@ subscription::subscription(std::string endpoint, const surroundings& around)
 void subscription::connect(std::chrono::nanoseconds timeout) {
     inlet_options settings;
     settings.full = around_.options.full;
+    if (!around_.options.recover)
+        settings.recover_for = std::chrono::nanoseconds(0);
     settings.start = around_.options.start;
     settings.open_timeout = timeout;
     if (around_.options.busy_poll)

@@ -79,8 +79,13 @@ struct inlet_options {
     std::optional<buffer_size> max_buffered{};
     /// How long the constructor waits for the outlet to answer; either start order works within it.
     std::chrono::nanoseconds open_timeout = std::chrono::seconds(10);
-    /// Silence after which the stream counts as lost and pull throws stream_lost. Unset: [tuning] watchdog (15 s).
+    /// Silence after which the outlet counts as lost, although its connection did not end. Unset: [tuning] watchdog
+    /// (15 s).
     std::optional<std::chrono::nanoseconds> lost_after{};
+    /// How long a lost outlet is looked for; meanwhile pull waits for more. It goes on without a gap as far as the
+    /// outlet's history reaches (async), and with a new segment if it is another outlet of the same source id. Then, or
+    /// at once with 0, pull throws stream_lost. Unset: rivulet::forever for a stream with a source id, else lost_after.
+    std::optional<std::chrono::nanoseconds> recover_for{};
     /// Largest frame accepted, bytes. Unset: [tuning] max_frame (64 MiB).
     std::optional<std::size_t> max_frame{};
     /// A waiting pull spins this long before it sleeps: less latency for a whole core. Default 0: never spins.

@@ -174,7 +174,7 @@ void hub::drop_pending(bool all, time_point now) {
             ++gone_.kicked;
             retire(*inlet);
             events.push_back(event(consumer_event::kind::kicked, *inlet));
-            inlet->environment.sink->on_disconnect();
+            inlet->environment.sink->on_disconnect(false);
             return true;
         });
     }

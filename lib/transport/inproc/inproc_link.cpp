@@ -46,6 +46,7 @@ public:
             h->room_made();
         return false;
     }
+    void reconnect(time_point) override {} // an outlet of this process does not fall silent
     void close() override {
         directory::instance().stop_waiting(attachment_);
         if (const auto h = hub_.lock())

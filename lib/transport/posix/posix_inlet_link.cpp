@@ -22,13 +22,10 @@ constexpr std::size_t direct_from = 32u << 10; ///< payload bytes still to come 
 constexpr std::size_t read_ahead = 4096;       ///< beside that: the next frame's head
 constexpr auto first_pause = std::chrono::milliseconds(50);
 constexpr auto longest_pause = std::chrono::milliseconds(1000);
+constexpr auto connect_patience = std::chrono::seconds(3); ///< the kernel's own retries become rare after that
 
-std::vector<std::byte> hello_of(const inlet_environment& environment) {
-    wire::hello hello;
-    hello.tok = wire::make_token();
-    hello.name = environment.name;
-    if (const auto history = environment.start.history; history.count() > 0)
-        hello.history_ns = history == forever ? UINT64_MAX : static_cast<std::uint64_t>(history.count());
+/// With its length in front.
+std::vector<std::byte> framed(const wire::hello& hello) {
     std::vector<std::byte> bytes = wire::encode_hello(hello);
     const std::size_t size = bytes.size();
     bytes.insert(bytes.begin(),
@@ -51,7 +48,7 @@ std::unique_ptr<inlet_link> connect(const transport::endpoint& where, const inle
 
 posix_inlet_link::posix_inlet_link(const transport::endpoint& where, const inlet_environment& environment)
     : environment_(environment), where_(where), addresses_(resolve(where, endpoint_use::connect)),
-      hello_(hello_of(environment)), poller_(::epoll_create1(EPOLL_CLOEXEC)), pause_(first_pause) {
+      poller_(::epoll_create1(EPOLL_CLOEXEC)), pause_(first_pause) {
     if (!poller_)
         throw error(errc::system,
                     "endpoint " + where.to_string() + ": cannot make an epoll descriptor: " + std::strerror(errno));
@@ -94,6 +91,7 @@ void posix_inlet_link::start_connecting(time_point now) {
     if (errno != EINPROGRESS)
         return lost(now);
     phase_ = phase::connecting;
+    retry_at_ = now + connect_patience;
 }
 
 void posix_inlet_link::finish_connecting(time_point now) {
@@ -104,7 +102,7 @@ void posix_inlet_link::finish_connecting(time_point now) {
     socket_address peer;
     peer.size = sizeof peer.storage;
     if (::getpeername(socket_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) != 0)
-        return; // not yet
+        return now < retry_at_ ? void() : lost(now); // not yet: the kernel's next try may be far away
     socket_address mine;
     mine.size = sizeof mine.storage;
     ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&mine.storage), &mine.size);
@@ -117,18 +115,26 @@ void posix_inlet_link::finish_connecting(time_point now) {
 
 void posix_inlet_link::opened(time_point now) {
     phase_ = phase::open;
-    pause_ = first_pause;
+    retry_at_ = time_point::max();
     watch(EPOLLIN);
+    const std::vector<std::byte> hello = framed(make_hello(environment_));
     // A fresh connection's buffer takes a few hundred bytes.
-    if (::send(socket_.get(), hello_.data(), hello_.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
-        static_cast<ssize_t>(hello_.size()))
+    if (::send(socket_.get(), hello.data(), hello.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        static_cast<ssize_t>(hello.size()))
         lost(now);
+}
+
+void posix_inlet_link::reconnect(time_point now) {
+    if (phase_ == phase::done)
+        return;
+    lost(now);
+    retry_at_ = now;
 }
 
 void posix_inlet_link::lost(time_point now) {
     socket_.reset(); // which takes it out of the poller as well
-    if (phase_ == phase::open)
-        environment_.sink->on_disconnect();
+    if (phase_ == phase::open && infos_ >= 2)
+        environment_.sink->on_disconnect(true);
     phase_ = phase::waiting;
     retry_at_ = now + pause_;
     pause_ = std::min(pause_ * 2, longest_pause);
@@ -288,7 +294,7 @@ bool posix_inlet_link::read_more(time_point now) {
     return false;
 }
 
-void posix_inlet_link::handle(wire::bytes_view frame, time_point) {
+void posix_inlet_link::handle(wire::bytes_view frame, time_point now) {
     const auto kind = wire::peek_kind(frame);
     if (kind == static_cast<std::uint8_t>(wire::frame_kind::data)) {
         wire::data_view data;
@@ -308,8 +314,13 @@ void posix_inlet_link::handle(wire::bytes_view frame, time_point) {
         } catch (const error&) {
             return environment_.sink->on_ignored();
         }
-        if (++infos_ == 2 && !environment_.sink->on_greeting(info, info.next_sequence, nullptr))
-            close();
+        if (++infos_ != 2)
+            return;
+        switch (environment_.sink->on_greeting(info, info.next_sequence, nullptr)) {
+        case greeting_answer::go_on: pause_ = first_pause; return;
+        case greeting_answer::try_again: return lost(now);
+        case greeting_answer::close: return close();
+        }
         return;
     }
     wire::status_frame status;

@@ -13,8 +13,8 @@ namespace rivulet::transport::posix {
 
 std::unique_ptr<inlet_link> connect(const transport::endpoint& where, const inlet_environment& environment);
 
-/// One connection of an inlet, made again whenever it ends (50 ms later, doubling to 1 s). It says hello first; the
-/// info frame that the outlet sends to everybody is passed over, the second one is the greeting.
+/// One connection of an inlet, made again whenever it ends (50 ms later, doubling to 1 s), to go on where it ended. It
+/// says hello first; the info frame that the outlet sends to everybody is passed over, the second one is the greeting.
 /// fd() is an epoll descriptor, so that it stays the same over reconnects. Threads: one at a time (the pump lock).
 class posix_inlet_link final : public inlet_link {
 public:
@@ -24,6 +24,7 @@ public:
     int fd() const noexcept override { return poller_.get(); }
     bool pump(time_point now, std::size_t max_frames) override;
     time_point next_turn() const noexcept override { return retry_at_; }
+    void reconnect(time_point now) override;
     void close() override;
 
 private:
@@ -45,7 +46,6 @@ private:
     const inlet_environment environment_;
     const transport::endpoint where_;
     const std::vector<socket_address> addresses_;
-    const std::vector<std::byte> hello_; ///< with its length in front
     platform::unique_fd poller_;
     platform::unique_fd socket_;
     phase phase_ = phase::waiting;

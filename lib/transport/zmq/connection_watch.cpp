@@ -3,10 +3,6 @@
 #include "platform/futex.hpp"
 #include "platform/unique_fd.hpp"
 
-#include <rivulet/error.hpp>
-
-#include <atomic>
-#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <string>
@@ -14,39 +10,12 @@
 #include <zmq.h>
 
 namespace rivulet::transport::zmq {
-namespace {
 
-std::string monitor_name() {
-    static std::atomic<std::uint64_t> next{0};
-    return "inproc://rivulet-monitor-" + std::to_string(next.fetch_add(1));
-}
-
-} // namespace
-
-connection_watch::connection_watch(const zmq_runtime& runtime, zmq_socket& watched) : events_(runtime, ZMQ_PAIR) {
-    const std::string name = monitor_name();
-    // Unbounded, or a burst of connections would block libzmq's I/O thread until we drain.
-    events_.set(ZMQ_RCVHWM, 0);
-    if (::zmq_socket_monitor(watched.get(), name.c_str(),
-                             ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED) != 0 ||
-        ::zmq_connect(events_.get(), name.c_str()) != 0)
-        throw error(errc::system, "ZeroMQ: cannot monitor a socket: " + last_reason());
-}
-
-int connection_watch::fd() const { return events_.get_int(ZMQ_FD); }
+connection_watch::connection_watch(const zmq_runtime& runtime, zmq_socket& watched)
+    : monitor_(runtime, watched, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED) {}
 
 void connection_watch::drain() {
-    zmq_msg_t part;
-    ::zmq_msg_init(&part);
-    while (::zmq_msg_recv(&part, events_.get(), ZMQ_DONTWAIT) >= 0) {
-        std::uint16_t event = 0;
-        std::int32_t fd = -1;
-        if (::zmq_msg_size(&part) == sizeof event + sizeof fd) {
-            std::memcpy(&event, ::zmq_msg_data(&part), sizeof event);
-            std::memcpy(&fd, static_cast<const char*>(::zmq_msg_data(&part)) + sizeof event, sizeof fd);
-        }
-        while (::zmq_msg_more(&part) && ::zmq_msg_recv(&part, events_.get(), 0) >= 0) {
-        }
+    for (int event = 0, fd = -1; monitor_.next(event, fd);) {
         if (event == ZMQ_EVENT_ACCEPTED)
             live_[fd] = next_serial_++;
         else if (event == ZMQ_EVENT_DISCONNECTED)
@@ -54,7 +23,6 @@ void connection_watch::drain() {
         else if (event == ZMQ_EVENT_CLOSED)
             listener_closed_ = true;
     }
-    ::zmq_msg_close(&part);
 }
 
 connection connection_watch::find(int fd) const noexcept {
@@ -93,10 +61,6 @@ void connection_watch::stop_listening(zmq_socket& watched) {
     }
 }
 
-void connection_watch::stop(zmq_socket& watched) {
-    ::zmq_socket_monitor(watched.get(), nullptr, 0);
-    drain();
-    events_.close();
-}
+void connection_watch::stop(zmq_socket& watched) { monitor_.stop(watched); }
 
 } // namespace rivulet::transport::zmq

@@ -23,7 +23,7 @@ public:
     /// Before the socket is bound.
     connection_watch(const zmq_runtime& runtime, zmq_socket& watched);
 
-    int fd() const; ///< of the monitor; readable when drain() may find something
+    int fd() const { return monitor_.fd(); } ///< readable when drain() may find something
     /// Reads all events; must happen regularly, as an unread monitor blocks libzmq.
     void drain();
     /// The connection that has this descriptor now; serial 0 if none.
@@ -45,7 +45,7 @@ public:
     void stop(zmq_socket& watched);
 
 private:
-    zmq_socket events_;
+    socket_monitor monitor_;
     std::unordered_map<int, std::uint64_t> live_;
     std::uint64_t next_serial_ = 1;
     bool listener_closed_ = false;

@@ -6,8 +6,12 @@
 #include <rivulet/error.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <netdb.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <utility>
 
 namespace rivulet::transport::zmq {
 namespace {
@@ -36,6 +40,9 @@ std::string address_of(const transport::endpoint& where) {
 }
 
 constexpr std::size_t frame_overhead = 1u << 16;
+constexpr auto first_pause = std::chrono::milliseconds(50);
+constexpr auto longest_pause = std::chrono::milliseconds(1000);
+constexpr int connect_patience_ms = 3000; ///< the kernel's own retries become rare after that
 
 } // namespace
 
@@ -44,12 +51,14 @@ std::unique_ptr<inlet_link> connect(const transport::endpoint& where, const inle
 }
 
 zmq_inlet_link::zmq_inlet_link(const transport::endpoint& where, const inlet_environment& environment)
-    : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()), token_(wire::make_token()),
-      socket_(*runtime_, ZMQ_SUB) {
+    : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()), address_(address_of(where)),
+      socket_(*runtime_, ZMQ_SUB), monitor_(*runtime_, socket_, ZMQ_EVENT_DISCONNECTED),
+      poller_(::epoll_create1(EPOLL_CLOEXEC)), pause_(first_pause) {
     socket_.set(ZMQ_RCVHWM, 64);
     socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(environment.max_frame + frame_overhead));
-    socket_.set(ZMQ_RECONNECT_IVL, 50);
-    socket_.set(ZMQ_RECONNECT_IVL_MAX, 1000);
+    socket_.set(ZMQ_RECONNECT_IVL, static_cast<int>(first_pause.count()));
+    socket_.set(ZMQ_RECONNECT_IVL_MAX, static_cast<int>(longest_pause.count()));
+    socket_.set(ZMQ_CONNECT_TIMEOUT, connect_patience_ms);
     socket_.set(ZMQ_IPV6, needs_ipv6(where) ? 1 : 0);
     if (where.kind == transport::endpoint::family::tcp) {
         socket_.set(ZMQ_TCP_KEEPALIVE, 1);
@@ -57,51 +66,117 @@ zmq_inlet_link::zmq_inlet_link(const transport::endpoint& where, const inlet_env
         socket_.set(ZMQ_TCP_KEEPALIVE_INTVL, 5);
         socket_.set(ZMQ_TCP_KEEPALIVE_CNT, 3);
     }
-    wire::hello hello;
-    hello.tok = token_;
-    hello.name = environment.name;
-    if (const auto history = environment.start.history; history.count() > 0)
-        hello.history_ns = history == forever ? UINT64_MAX : static_cast<std::uint64_t>(history.count());
-    const std::vector<std::byte> topic = wire::encode_hello(hello);
-    socket_.set(ZMQ_SUBSCRIBE, topic.data(), topic.size());
-    socket_.set(ZMQ_SUBSCRIBE, token_.data(), token_.size());
-    if (::zmq_connect(socket_.get(), address_of(where).c_str()) != 0)
+    say_hello();
+    connect_socket();
+    if (!connected_)
         throw error(errc::bad_endpoint, "endpoint " + where.to_string() + ": cannot connect: " + last_reason() +
                                             "; give a host name or address, and a port");
-    fd_ = socket_.get_int(ZMQ_FD);
+    for (const int fd : {socket_.get_int(ZMQ_FD), monitor_.fd()}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (::epoll_ctl(poller_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+            throw error(errc::system,
+                        "endpoint " + where.to_string() + ": cannot make an epoll descriptor: " + std::strerror(errno));
+    }
+}
+
+// --- connecting -----------------------------------------------------------------------------------------------------
+
+void zmq_inlet_link::connect_socket() {
+    connected_ = connected_ || ::zmq_connect(socket_.get(), address_.c_str()) == 0;
+    retry_at_ = time_point::max();
+}
+
+void zmq_inlet_link::disconnect_socket() {
+    if (std::exchange(connected_, false))
+        ::zmq_disconnect(socket_.get(), address_.c_str());
+}
+
+void zmq_inlet_link::say_hello() {
+    const wire::hello hello = make_hello(environment_);
+    token_ = hello.tok;
+    hello_ = wire::encode_hello(hello);
+    socket_.set(ZMQ_SUBSCRIBE, hello_.data(), hello_.size());
+    socket_.set(ZMQ_SUBSCRIBE, token_.data(), token_.size());
+    greeted_ = false;
+}
+
+/// A new token, and a hello that says where to go on. What still comes under the old one is passed over.
+void zmq_inlet_link::start_over() {
+    socket_.set(ZMQ_UNSUBSCRIBE, token_.data(), token_.size());
+    socket_.set(ZMQ_UNSUBSCRIBE, hello_.data(), hello_.size());
+    if (greeted_)
+        environment_.sink->on_disconnect(true);
+    say_hello();
+}
+
+void zmq_inlet_link::reconnect(time_point) {
+    if (closed_ || ended_)
+        return;
+    disconnect_socket();
+    start_over();
+    connect_socket();
+}
+
+/// After all that had come was read: what the monitor says is about what follows.
+void zmq_inlet_link::check_connection() {
+    bool lost = false;
+    for (int event = 0, fd = -1; monitor_.next(event, fd);)
+        lost = true;
+    if (lost && greeted_ && !ended_)
+        start_over();
+}
+
+/// Whoever answers there is not whom we look for.
+void zmq_inlet_link::try_again(time_point now) {
+    disconnect_socket();
+    greeted_ = false;
+    retry_at_ = now + pause_;
+    pause_ = std::min(pause_ * 2, longest_pause);
 }
 
 void zmq_inlet_link::close() {
     if (closed_)
         return;
     closed_ = true;
+    retry_at_ = time_point::max();
+    monitor_.stop(socket_);
     socket_.close();
 }
 
-bool zmq_inlet_link::pump(time_point, std::size_t max_frames) {
+// --- receiving ------------------------------------------------------------------------------------------------------
+
+bool zmq_inlet_link::pump(time_point now, std::size_t max_frames) {
     if (closed_)
         return false;
+    if (now >= retry_at_) {
+        start_over();
+        connect_socket();
+    }
     for (std::size_t i = 0; i < max_frames; ++i) {
         if (!environment_.sink->ready_for_data()) {
             (void)socket_.get_int(ZMQ_EVENTS); // libzmq's own errands go on, or its descriptor stays readable
             return false;
         }
-        if (!message_.receive(socket_.get()))
+        if (!message_.receive(socket_.get())) {
+            if (i == 0)
+                check_connection();
             return false;
-        handle();
+        }
+        handle(now);
         if (closed_)
             return false;
     }
     return true;
 }
 
-void zmq_inlet_link::handle() {
+void zmq_inlet_link::handle(time_point now) {
     const bool ours = message_.complete() && message_.size() >= 2 && std::ranges::equal(message_.part(0), token_);
     const auto kind = ours ? wire::peek_kind(message_.part(1)) : std::nullopt;
     if (!kind)
         return environment_.sink->on_ignored();
     switch (static_cast<wire::frame_kind>(*kind)) {
-    case wire::frame_kind::info: return handle_info();
+    case wire::frame_kind::info: return handle_info(now);
     case wire::frame_kind::data: return handle_data();
     case wire::frame_kind::keep_alive:
     case wire::frame_kind::end: return handle_status();
@@ -111,7 +186,7 @@ void zmq_inlet_link::handle() {
     environment_.sink->on_ignored();
 }
 
-void zmq_inlet_link::handle_info() {
+void zmq_inlet_link::handle_info(time_point now) {
     wire::info_frame info;
     const auto next = message_.size() == 3 ? wire::decode_sequence(message_.part(2)) : std::nullopt;
     if (!next || wire::decode_info(message_.part(1), info) != wire::frame_error::none)
@@ -121,9 +196,15 @@ void zmq_inlet_link::handle_info() {
     } catch (const error&) {
         return environment_.sink->on_ignored();
     }
+    if (greeted_ && info.info.uid == uid_)
+        return start_over(); // it had lost us, and we did not know what to ask for
     greeted_ = true;
-    if (!environment_.sink->on_greeting(info, *next, nullptr))
-        close();
+    uid_ = info.info.uid;
+    switch (environment_.sink->on_greeting(info, *next, nullptr)) {
+    case greeting_answer::go_on: pause_ = first_pause; return;
+    case greeting_answer::try_again: return try_again(now);
+    case greeting_answer::close: return close();
+    }
 }
 
 /// Everything after the token as one frame, for messages that are cut otherwise than into head and payload.
@@ -164,6 +245,7 @@ void zmq_inlet_link::handle_status() {
         return environment_.sink->on_ignored();
     if (status.kind == wire::frame_kind::end) {
         // The outlet may close as soon as it sees that we have given up our token.
+        ended_ = true;
         socket_.set(ZMQ_UNSUBSCRIBE, token_.data(), token_.size());
         (void)socket_.get_int(ZMQ_EVENTS);
     }

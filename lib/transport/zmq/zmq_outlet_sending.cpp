@@ -49,8 +49,11 @@ void zmq_outlet_link::send_data(consumer_lane& lane, const wire::data_head& head
         zmq_msg_t joined;
         ::zmq_msg_init_size(&joined, head.head.size() + head.column.size() + head.tail.size() + prefix.size());
         auto* to = static_cast<std::byte*>(::zmq_msg_data(&joined));
-        for (const wire::bytes_view part : {head.head, head.column, head.tail, prefix})
-            to = std::ranges::copy(part, to).out;
+        for (const wire::bytes_view part : {head.head, head.column, head.tail, prefix}) {
+            if (!part.empty())
+                std::memcpy(to, part.data(), part.size());
+            to += part.size();
+        }
         ::zmq_msg_send(&joined, socket_.get(), ZMQ_DONTWAIT | ZMQ_SNDMORE);
     }
     zmq_msg_t body;

@@ -5,11 +5,22 @@
 #include <rivulet/error.hpp>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <unistd.h>
 #include <zmq.h>
 
 namespace rivulet::transport::zmq {
+
+namespace {
+
+std::string monitor_name() {
+    static std::atomic<std::uint64_t> next{0};
+    return "inproc://rivulet-monitor-" + std::to_string(next.fetch_add(1));
+}
+
+} // namespace
 
 zmq_runtime::zmq_runtime(const config& settings) : context_(::zmq_ctx_new()), owner_pid_(::getpid()) {
     if (!context_)
@@ -62,6 +73,43 @@ std::string zmq_socket::last_endpoint() const {
     std::size_t size = text.size();
     ::zmq_getsockopt(socket_, ZMQ_LAST_ENDPOINT, text.data(), &size);
     return text.data();
+}
+
+socket_monitor::socket_monitor(const zmq_runtime& runtime, zmq_socket& watched, int events)
+    : events_(runtime, ZMQ_PAIR) {
+    const std::string name = monitor_name();
+    // Unbounded, or a burst of events would block libzmq's I/O thread until we take them.
+    events_.set(ZMQ_RCVHWM, 0);
+    if (::zmq_socket_monitor(watched.get(), name.c_str(), events) != 0 ||
+        ::zmq_connect(events_.get(), name.c_str()) != 0)
+        throw error(errc::system, "ZeroMQ: cannot monitor a socket: " + last_reason());
+}
+
+bool socket_monitor::next(int& event, int& fd) {
+    zmq_msg_t part;
+    ::zmq_msg_init(&part);
+    const bool got = ::zmq_msg_recv(&part, events_.get(), ZMQ_DONTWAIT) >= 0;
+    if (got) {
+        std::uint16_t what = 0;
+        std::int32_t value = -1;
+        if (::zmq_msg_size(&part) == sizeof what + sizeof value) {
+            std::memcpy(&what, ::zmq_msg_data(&part), sizeof what);
+            std::memcpy(&value, static_cast<const char*>(::zmq_msg_data(&part)) + sizeof what, sizeof value);
+        }
+        event = what;
+        fd = value;
+        while (::zmq_msg_more(&part) && ::zmq_msg_recv(&part, events_.get(), 0) >= 0) {
+        }
+    }
+    ::zmq_msg_close(&part);
+    return got;
+}
+
+void socket_monitor::stop(zmq_socket& watched) {
+    ::zmq_socket_monitor(watched.get(), nullptr, 0);
+    for (int event = 0, fd = -1; next(event, fd);) {
+    }
+    events_.close();
 }
 
 } // namespace rivulet::transport::zmq

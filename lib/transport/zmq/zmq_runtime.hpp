@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <zmq.h>
 
 namespace rivulet::transport::zmq {
 
@@ -42,6 +43,23 @@ public:
 
 private:
     void* socket_;
+};
+
+/// The events of one socket, by libzmq's socket monitor. They come in order, on libzmq's single I/O thread.
+/// Threads: one at a time (the owner's lock).
+class socket_monitor {
+public:
+    /// @param events of ZMQ_EVENT_*. Before the socket is bound or connected.
+    socket_monitor(const zmq_runtime& runtime, zmq_socket& watched, int events);
+
+    int fd() const { return events_.get_int(ZMQ_FD); } ///< readable when next() may find something
+    /// Takes one event, if there is one. Must happen regularly, as an unread monitor blocks libzmq.
+    bool next(int& event, int& fd);
+    /// Before the watched socket is closed.
+    void stop(zmq_socket& watched);
+
+private:
+    zmq_socket events_;
 };
 
 /// libzmq's reason for the last failure on this thread.
