@@ -89,14 +89,18 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
     return exit_usage;
 }
 
-context make_context(const common_options& common, std::string_view program) {
+config load_settings(const common_options& common, std::string_view program, std::string_view auto_level) {
     config settings = load_config(common.config_file);
     if (common.log_level)
         settings.log.level = *common.log_level;
     if (settings.log.level == "auto")
-        settings.log.level = "info";
+        settings.log.level = auto_level;
     configure_log(program, settings.log.level, settings.log.format == "json");
-    return context(std::move(settings));
+    return settings;
+}
+
+context make_context(const common_options& common, std::string_view program) {
+    return context(load_settings(common, program));
 }
 
 int exit_code_of(const error& e) noexcept {

@@ -51,6 +51,12 @@ public:
     json_writer& null(std::string_view key);
     /// An element of an array.
     json_writer& element(std::string_view text);
+    template<class T>
+    requires(std::integral<T> || std::floating_point<T>) json_writer& element(T value) {
+        separate();
+        append_json_number(text_, value);
+        return *this;
+    }
 
     const std::string& text() const noexcept { return text_; }
 

@@ -1,0 +1,315 @@
+#include "bench/plans.hpp"
+#include "bench/usage.hpp"
+
+#include "common/numbers.hpp"
+
+#include <rivulet/clock.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace rivulet::tools::bench {
+namespace {
+
+const std::vector<carrier> all_links = {carrier::posix_tcp, carrier::posix_unix, carrier::zmq_tcp, carrier::zmq_ipc};
+constexpr std::uint64_t counted_chunks = 200;
+constexpr double counted_per_s = 1000;
+
+/// System calls and allocations of a calm run, which nobody times.
+findings count_calls(work w, const surroundings& around) {
+    w.counted = true;
+    w.rate_hz = static_cast<double>(w.chunk) * counted_per_s;
+    w.max_chunks = counted_chunks;
+    w.seconds = 30;
+    findings counted;
+    for (const auto& [name, value] : transfer(w, around))
+        if (name.ends_with("_calls") || name.ends_with("_allocations"))
+            counted[name] = name == "sender_calls" ? value - 1 : value; // the wait for the next chunk's time
+    return counted;
+}
+
+/// Builds the group of one link: its plain loops, then ours, each compared with its own plain loop.
+class group_builder {
+public:
+    group_builder(const surroundings& around, std::vector<std::string> more_labels, bool counts)
+        : around_(around), more_labels_(std::move(more_labels)), counts_(counts) {}
+
+    void add_ours(const work& w, const mode& m) {
+        work ours = w;
+        ours.how = m.how;
+        if (m.spin)
+            ours.busy_poll = std::chrono::milliseconds(2);
+        std::optional<std::size_t> base;
+        if (w.consumers > 0)
+            base = plain(w, baseline_of(m.how, w.over));
+        add(ours, to_string(m), base);
+    }
+    /// The cell of a plain loop; made at its first use.
+    std::size_t plain(const work& w, way how) {
+        for (std::size_t i = 0; i < cells_.size(); ++i)
+            if (cells_[i].labels[1] == to_string(how))
+                return i;
+        work loop = w;
+        loop.how = how;
+        return add(loop, to_string(how), std::nullopt);
+    }
+    std::size_t add(const work& w, const std::string& name, std::optional<std::size_t> baseline) {
+        cell c;
+        c.labels = {to_string(w.over), name};
+        c.labels.insert(c.labels.end(), more_labels_.begin(), more_labels_.end());
+        c.measure = [w, &around = around_] { return transfer(w, around); };
+        if (counts_ && w.consumers > 0 && w.how != way::nothing && w.how != way::plain_batched)
+            c.count = [w, &around = around_] { return count_calls(w, around); };
+        c.baseline = baseline;
+        c.pacing = w.how == way::nothing;
+        cells_.push_back(std::move(c));
+        return cells_.size() - 1;
+    }
+    group take() { return std::move(cells_); }
+
+private:
+    const surroundings& around_;
+    std::vector<std::string> more_labels_;
+    bool counts_;
+    group cells_;
+};
+
+template<class T>
+std::vector<T> list(const std::optional<std::vector<T>>& given, bool quick, std::vector<T> full, std::vector<T> small) {
+    return given ? *given : quick ? std::move(small) : std::move(full);
+}
+
+work base_work(const bench_options& o) {
+    work w;
+    w.int16 = o.int16;
+    w.given_stamps = o.given_stamps;
+    w.seconds = o.seconds;
+    w.buffer_bytes = o.buffer_bytes;
+    return w;
+}
+
+void note_counting(plan& p) {
+    p.notes.emplace_back(
+        "calls and allocations: of a run of its own, 200 chunks at 1000 a second, all threads of a side");
+    if (const std::string why = why_no_system_calls(); !why.empty())
+        p.notes.push_back(why);
+}
+
+/// A push of that many bytes.
+void set_size(work& w, std::uint64_t bytes) {
+    w.channels = bytes < 16000 ? 1 : 1000;
+    w.chunk = std::max<std::uint64_t>(1, bytes / w.sample_bytes());
+}
+
+const std::vector<std::uint64_t> all_sizes = {4, 400, 4000, 40000, 120000, 1000000};
+
+findings copy_memory(const work& w, const surroundings& around) {
+    const auto body = [&w](worker_link& link) {
+        const std::size_t bytes = w.chunk_bytes();
+        const std::size_t copies = std::clamp<std::size_t>((4u << 20) / bytes, 2, 1u << 16);
+        std::vector<std::byte> from(copies * bytes, std::byte{1}), to(copies * bytes);
+        link.ready();
+        link.wait_for_go();
+        std::uint64_t chunks = 0;
+        const double begun = local_clock();
+        double at = begun;
+        for (; at < begun + w.seconds; at = local_clock())
+            for (std::size_t i = 0; i < copies; ++i, ++chunks) {
+                std::memcpy(to.data() + i * bytes, from.data() + i * bytes, bytes);
+                asm volatile("" : : "r"(to.data()) : "memory");
+            }
+        const double per_s = static_cast<double>(chunks * w.chunk) / (at - begun);
+        link.report("per_s", per_s);
+        link.report("mb_per_s", per_s * static_cast<double>(w.sample_bytes()) * 1e-6);
+        link.report("sender_cpu_us", (at - begun) / static_cast<double>(chunks) * 1e6);
+    };
+    worker copier("memcpy", body);
+    copier.wait_ready(around.stop, 60);
+    copier.go();
+    return copier.collect(around.stop, 60 + w.seconds);
+}
+
+} // namespace
+
+plan raw_plan(const bench_options& o, const surroundings& around) {
+    plan p{.name = "raw",
+           .label_names = {"link", "how", "bytes", "consumers"},
+           .columns = {{"per_s", "samples/s"},
+                       {"mb_per_s", "MB/s", 1, 3, true},
+                       {"rate_ratio", "of memcpy", 1, 2},
+                       {"sender_cpu_us", "send us"},
+                       {"receiver_cpu_us", "recv us"},
+                       {"sender_calls", "send calls"},
+                       {"receiver_calls", "recv calls"},
+                       {"sender_waits", "send waits"},
+                       {"receiver_waits", "recv waits"},
+                       {"lost", "lost"}},
+           .comparisons = {{"rate_ratio", "mb_per_s"}},
+           .groups = {},
+           .notes = {"us, calls, waits (voluntary context switches): per chunk"}};
+    note_counting(p);
+    for (const std::uint64_t bytes : list(o.sizes, o.quick, all_sizes, {4, 120000}))
+        for (const std::uint64_t consumers : list(o.consumers, o.quick, {1}, {1})) {
+            work w = base_work(o);
+            set_size(w, bytes);
+            w.consumers = std::max<std::uint64_t>(consumers, 1);
+            group_builder cells(around, {number_text(w.chunk_bytes()), number_text(w.consumers)}, true);
+            group g = [&] {
+                for (const carrier link : all_links) {
+                    w.over = link;
+                    std::vector<way> loops = {way::zmq_copied, way::zmq_zero_copy, way::zmq_released};
+                    if (!is_zmq(link))
+                        loops = {way::plain};
+                    if (!is_zmq(link) && w.chunk_bytes() < 16000)
+                        loops.push_back(way::plain_batched);
+                    for (const way how : loops) {
+                        w.how = how;
+                        cells.add(w, to_string(how), std::nullopt);
+                    }
+                }
+                return cells.take();
+            }();
+            for (cell& c : g)
+                c.baseline = g.size();
+            cell copy{{"-", "memcpy", number_text(w.chunk_bytes()), "-"},
+                      [w, &around] { return copy_memory(w, around); }};
+            g.push_back(std::move(copy));
+            p.groups.push_back(std::move(g));
+        }
+    return p;
+}
+
+plan matrix_plan(const bench_options& o, const surroundings& around) {
+    plan p{
+        .name = "matrix",
+        .label_names = {"link", "how", "channels", "hz", "chunk", "consumers"},
+        .columns = {{"sender_net_cpu_us", "send us", 1, 3, true},
+                    {"cpu_ratio", "ratio", 1, 3, true},
+                    {"receiver_cpu_us", "recv us"},
+                    {"receiver_cpu_ratio", "ratio"},
+                    {"push_p50_us", "push p50"},
+                    {"push_p99_us", "p99"},
+                    {"lost", "lost"},
+                    {"sender_calls", "calls s"},
+                    {"receiver_calls", "calls r"},
+                    {"sender_allocations", "alloc s"},
+                    {"receiver_allocations", "alloc r"},
+                    {"sender_waits", "waits s"},
+                    {"receiver_waits", "waits r"},
+                    {"sender_rss_mb", "MB s"},
+                    {"receiver_rss_mb", "MB r"}},
+        .comparisons = {{"cpu_ratio", "sender_net_cpu_us"},
+                        {"receiver_cpu_ratio", "receiver_cpu_us"},
+                        {"rate_ratio", "per_s"}},
+        .groups = {},
+        .notes = {"us of CPU, calls, allocations, waits (voluntary context switches): per chunk; s sender, r receiver",
+                  "ratio: to plain (posix), libzmq-zero-copy (zmq, async), libzmq-released (zmq, sync)",
+                  "paced: what pacing alone costs is subtracted from the sender's CPU"}};
+    note_counting(p);
+    const auto modes = list(o.modes, o.quick, {mode{way::sync}, mode{way::async}}, {mode{way::sync}, mode{way::async}});
+    for (const std::uint64_t channels : list(o.channels, o.quick, {1000}, {100}))
+        for (const double rate : list(o.rates, o.quick, {30000.0}, {0.0}))
+            for (const std::uint64_t chunk : list(o.chunks, o.quick, {1, 4, 8, 16, 30}, {30}))
+                for (const std::uint64_t consumers : list(o.consumers, o.quick, {1}, {1}))
+                    for (const carrier link : o.links.value_or(all_links)) {
+                        work w = base_work(o);
+                        w.over = link;
+                        w.channels = channels;
+                        w.rate_hz = rate;
+                        w.chunk = chunk;
+                        w.consumers = consumers;
+                        w.copy_out = true;
+                        group_builder cells(
+                            around,
+                            {number_text(channels), number_text(rate), number_text(chunk), number_text(consumers)},
+                            true);
+                        if (rate > 0)
+                            cells.plain(w, way::nothing);
+                        for (const mode& m : modes)
+                            cells.add_ours(w, m);
+                        p.groups.push_back(cells.take());
+                    }
+    return p;
+}
+
+plan latency_plan(const bench_options& o, const surroundings& around) {
+    plan p{.name = "latency",
+           .label_names = {"link", "how", "streams", "channels", "hz"},
+           .columns = {{"latency_p50_us", "p50 us", 1, 3, true},
+                       {"p50_ratio", "ratio", 1, 3, true},
+                       {"latency_p99_us", "p99 us"},
+                       {"p99_ratio", "ratio"},
+                       {"latency_mean_us", "mean"},
+                       {"latency_sigma_us", "sigma"},
+                       {"latency_min_us", "min"},
+                       {"latency_max_us", "max"},
+                       {"per_s", "samples/s"},
+                       {"lost", "lost"},
+                       {"sender_waits", "waits s"},
+                       {"receiver_waits", "waits r"}},
+           .comparisons = {{"p50_ratio", "latency_p50_us"}, {"p99_ratio", "latency_p99_us"}},
+           .groups = {},
+           .notes = {"from the clock read before the push to the one read after the pull; samples pushed one by one",
+                     "ratio: to plain (posix), libzmq-zero-copy (zmq, async), libzmq-released (zmq, sync)",
+                     "-spin: the inlet spins up to 2 ms before it sleeps (busy_poll), at the cost of a core"}};
+    const std::vector<mode> all = {{way::async}, {way::sync}, {way::async, true}, {way::sync, true}};
+    for (const std::uint64_t streams : list(o.streams, o.quick, {1, 8}, {1}))
+        for (const std::uint64_t channels : list(o.channels, o.quick, {1, 64}, {8}))
+            for (const double rate : list(o.rates, o.quick, {500.0, 1000.0, 10000.0}, {1000.0}))
+                for (const carrier link : o.links.value_or(all_links)) {
+                    work w = base_work(o);
+                    w.over = link;
+                    w.streams = streams;
+                    w.channels = channels;
+                    w.rate_hz = rate > 0 ? rate : 1000;
+                    w.latency = true;
+                    group_builder cells(around, {number_text(streams), number_text(channels), number_text(w.rate_hz)},
+                                        false);
+                    for (const mode& m : list(o.modes, o.quick, all, {mode{way::async}, mode{way::sync}}))
+                        cells.add_ours(w, m);
+                    p.groups.push_back(cells.take());
+                }
+    return p;
+}
+
+plan throughput_plan(const bench_options& o, const surroundings& around) {
+    plan p{.name = "throughput",
+           .label_names = {"link", "how", "channels", "chunk", "bytes", "consumers"},
+           .columns = {{"pushed_per_s", "pushed/s"},
+                       {"per_s", "samples/s", 1, 3, true},
+                       {"mb_per_s", "MB/s"},
+                       {"rate_ratio", "ratio", 1, 3, true},
+                       {"delivered", "delivered"},
+                       {"lost", "lost"},
+                       {"sender_cpu_us", "send us"},
+                       {"receiver_cpu_us", "recv us"},
+                       {"sender_rss_mb", "MB s"},
+                       {"receiver_rss_mb", "MB r"}},
+           .comparisons = {{"rate_ratio", "per_s"}, {"cpu_ratio", "sender_net_cpu_us"}},
+           .groups = {},
+           .notes = {"samples/s, MB/s: as the slowest consumer gets them; us of CPU per chunk",
+                     "ratio: to plain (posix), libzmq-zero-copy (zmq, async), libzmq-released (zmq, sync)"}};
+    const std::vector<mode> all = {{way::async}, {way::async_wait}, {way::sync}};
+    for (const std::uint64_t bytes : list(o.sizes, o.quick, all_sizes, {4, 4000}))
+        for (const std::uint64_t consumers : list(o.consumers, o.quick, {1, 3}, {1}))
+            for (const carrier link : o.links.value_or(all_links)) {
+                work w = base_work(o);
+                w.over = link;
+                w.consumers = consumers;
+                set_size(w, bytes);
+                group_builder cells(around,
+                                    {number_text(w.channels), number_text(w.chunk), number_text(w.chunk_bytes()),
+                                     number_text(consumers)},
+                                    false);
+                if (!is_zmq(link) && w.chunk_bytes() < 16000 && consumers > 0)
+                    cells.plain(w, way::plain_batched);
+                if (is_zmq(link) && consumers > 0)
+                    cells.plain(w, way::zmq_copied);
+                for (const mode& m : list(o.modes, o.quick, all, all))
+                    cells.add_ours(w, m);
+                p.groups.push_back(cells.take());
+            }
+    return p;
+}
+
+} // namespace rivulet::tools::bench
