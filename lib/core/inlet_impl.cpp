@@ -52,7 +52,8 @@ void drain(const platform::unique_fd& fd) noexcept {
 inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
     : ctx_(usable(options.ctx)), endpoint_(endpoint), full_(options.full), max_buffered_(options.max_buffered),
       lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)), recover_for_(options.recover_for),
-      busy_poll_(options.busy_poll), wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
+      busy_poll_(options.busy_poll), stamp_options_(options.stamps), wait_fd_(make_eventfd()),
+      drive_fd_(make_eventfd()) {
     transport::inlet_environment environment;
     environment.io = ctx_;
     environment.name = options.name.empty() ? core::process_name() : options.name.substr(0, 64);
@@ -97,6 +98,8 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
     next_sequence_ = reader_->position();
     channels_ = log_->options().channels;
     format_ = log_->options().format;
+    if (stamp_options_.dejitter || stamp_options_.monotonize)
+        processor_.emplace(stamp_options_, log_->options().rate_hz);
     log_->add_waiter(*this);
     opened_.store(true, std::memory_order_release);
     if (link_->fd() >= 0)
@@ -500,6 +503,11 @@ bool inlet_impl::look(std::uint32_t max, next_chunk& out) {
     return true;
 }
 
+void inlet_impl::process_stamps(const pull_result& result, std::span<double> stamps) {
+    if (processor_)
+        processor_->apply(result.first_sequence, result.new_segment, stamps);
+}
+
 void inlet_impl::take(const next_chunk& chunk, std::uint32_t count) noexcept {
     reader_->advance(count);
     new_segment_ = false;
@@ -581,8 +589,10 @@ pull_result inlet_impl::pull_values(void* values, channel_format element, std::s
     if (!chunk.span || room == 0)
         return room == 0 && chunk.span ? pull_result{} : chunk.result;
     core::convert_values(values, element, chunk.span.samples(), format_, chunk.span.count * channels_);
-    if (!stamps.empty())
+    if (!stamps.empty()) {
         std::memcpy(stamps.data(), chunk.span.stamps(), chunk.span.count * sizeof(double));
+        process_stamps(chunk.result, stamps.first(chunk.span.count));
+    }
     take(chunk, chunk.span.count);
     return chunk.result;
 }
@@ -603,6 +613,7 @@ pull_result inlet_impl::pull_text(std::vector<std::string>& values, std::vector<
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i].assign(reinterpret_cast<const char*>(text.data()) + (ends[i] - ends[0]), ends[i + 1] - ends[i]);
     std::memcpy(stamps.data(), chunk.span.stamps(), chunk.span.count * sizeof(double));
+    process_stamps(chunk.result, stamps);
     take(chunk, chunk.span.count);
     return chunk.result;
 }
@@ -624,6 +635,11 @@ chunk_view inlet_impl::pull_view(std::chrono::nanoseconds timeout, std::size_t m
     view.data_ = chunk.span.samples();
     view.count_ = chunk.span.count * channels_;
     view.stamps_ = {chunk.span.stamps(), chunk.span.count};
+    if (processor_) {
+        view.state_->stamps.assign(view.stamps_.begin(), view.stamps_.end());
+        process_stamps(chunk.result, view.state_->stamps);
+        view.stamps_ = view.state_->stamps;
+    }
     take(chunk, chunk.span.count);
     return view;
 }
@@ -648,6 +664,8 @@ std::size_t inlet_impl::flush() {
     const std::uint64_t before = reader_->position();
     reader_->skip_to(head);
     apply_marks(head);
+    if (processor_)
+        processor_->forget();
     next_sequence_ = head + offset_;
     return head - before;
 }

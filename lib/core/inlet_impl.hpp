@@ -2,6 +2,7 @@
 
 #include "core/context_impl.hpp"
 #include "core/inlet_buffer.hpp"
+#include "core/stamp_processor.hpp"
 #include "platform/fork_guard.hpp"
 #include "platform/futex.hpp"
 #include "platform/reactor.hpp"
@@ -23,6 +24,7 @@ namespace rivulet::detail {
 class view_state {
 public:
     samples::segment_ref segment;
+    std::vector<double> stamps; ///< those that are not as they came
 };
 
 /// An inlet. Threads: one thread pulls; frames come from whoever pumps the link (the I/O thread, or the pulling thread
@@ -84,6 +86,7 @@ private:
     next_chunk wait_for_chunk(std::uint32_t max, std::chrono::nanoseconds timeout);
     bool look(std::uint32_t max, next_chunk& out);
     void take(const next_chunk& chunk, std::uint32_t count) noexcept;
+    void process_stamps(const pull_result& result, std::span<double> stamps);
     void apply_marks(std::uint64_t position);
     std::optional<pull_result> at_end();
     void sleep_until(platform::time_point deadline);
@@ -111,6 +114,7 @@ private:
     const std::chrono::nanoseconds lost_after_;
     const std::optional<std::chrono::nanoseconds> recover_for_;
     const std::chrono::nanoseconds busy_poll_;
+    const stamp_options stamp_options_;
 
     // Receiving side.
     std::mutex pump_mutex_;              ///< held around link_->pump()
@@ -155,6 +159,7 @@ private:
     bool first_segment_ = true;
     bool new_segment_ = false; ///< to be told by the next result, however often it is looked at
     bool end_reported_ = false;
+    std::optional<core::stamp_processor> processor_; ///< where stamps are not wanted as they come
     std::atomic<std::uint64_t> pulled_{0}, lost_{0};
 };
 

@@ -7,6 +7,64 @@ namespace rivulet::contract {
 namespace {
 
 class Stamps : public promises {};
+// --- what is done to them on pull -----------------------------------------------------------------------------------
+
+/// Stamps of an even stream at 100 Hz that come late by up to 4 ms.
+std::vector<double> jittery(std::uint64_t first, std::size_t samples) {
+    std::vector<double> stamps(samples);
+    for (std::size_t i = 0; i < samples; ++i)
+        stamps[i] = 1000 + static_cast<double>(first + i) / 100 + 0.001 * static_cast<double>((first + i) * 7 % 5);
+    return stamps;
+}
+
+double worst_step(std::span<const double> stamps) {
+    double worst = 0;
+    for (std::size_t i = 1; i < stamps.size(); ++i)
+        worst = std::max(worst, std::abs(stamps[i] - stamps[i - 1] - 0.01));
+    return worst;
+}
+
+TEST_P(Stamps, DejitterMakesThemEvenHoweverTheyArePulled) {
+    outlet out = serve(numbers(channel_format::int64, 1, 100));
+    inlet raw = connect(out);
+    inlet chunks = connect(out, {.stamps = {.dejitter = true}});
+    inlet views = connect(out, {.stamps = {.dejitter = true}});
+    const std::size_t samples = 2000;
+    out.push_chunk(counting(0, samples), jittery(0, samples));
+    const auto as_sent = pull<std::int64_t>(raw, samples);
+    const auto smooth = pull<std::int64_t>(chunks, samples, 37);
+    EXPECT_TRUE(same(as_sent.stamps, jittery(0, samples)));
+    EXPECT_GT(worst_step(as_sent.stamps), 0.002);
+    EXPECT_LT(worst_step(std::span(smooth.stamps).last(1000)), 1e-4);
+    std::vector<double> viewed;
+    while (viewed.size() < samples) {
+        const chunk_view view = views.pull_view(patience, 61);
+        ASSERT_TRUE(view);
+        viewed.insert(viewed.end(), view.stamps().begin(), view.stamps().end());
+    }
+    EXPECT_TRUE(same(viewed, smooth.stamps));
+}
+
+TEST_P(Stamps, DejitterBeginsAnewAfterAFlush) {
+    outlet out = serve(numbers(channel_format::int64, 1, 100));
+    inlet in = connect(out, {.stamps = {.dejitter = true}});
+    const std::vector<double> before = jittery(0, 1000);
+    out.push_chunk(counting(0, 1000), before);
+    EXPECT_EQ(pull<std::int64_t>(in, 1000).samples, 1000u);
+    out.push_chunk(counting(1000, 10), std::vector<double>(10, 1010.5)); // within what it would smooth
+    ASSERT_TRUE(eventually([&] { return in.samples_available() == 10; }));
+    in.flush();
+    out.push_sample(std::int64_t{1010}, 1010.7);
+    EXPECT_EQ(pull<std::int64_t>(in, 1).stamps.at(0), 1010.7) << "the first after it stands for itself";
+}
+
+TEST_P(Stamps, MonotonizeLetsNoneGoBack) {
+    outlet out = serve(counter());
+    inlet in = connect(out, {.stamps = {.monotonize = true}});
+    out.push_chunk(counting(0, 6), std::vector<double>{1, 3, 2, 2.5, 4, 3.9});
+    EXPECT_TRUE(same(pull<std::int64_t>(in, 6, 4).stamps, std::vector<double>{1, 3, 3, 3, 4, 4}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, Stamps, ::testing::ValuesIn(links::all), links::name_of);
 
 /// What a chunk of n samples with the stamp `last` promises: sample i has last - (n-1-i)/rate.

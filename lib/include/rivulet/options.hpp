@@ -69,11 +69,21 @@ struct outlet_options {
     std::optional<context> ctx{};
 };
 
+/// What is done to stamps as they are pulled. All false: they come as the outlet sent them, on its clock.
+struct stamp_options {
+    /// Smooths the jitter of a stream of regular rate: stamps become even, in the mean where they were. Begins anew
+    /// after gaps, flushes and resets of the clock. Cost: some ns a sample.
+    bool dejitter = false;
+    /// They never go back; meant for use after dejitter.
+    bool monotonize = false;
+};
+
 struct inlet_options {
     /// Shown to the outlet's on_consumer. Default: the program's name and process id.
     std::string name{};
     when_full full = when_full::drop_oldest;
     start_at start = start_at::now();
+    stamp_options stamps{};
     /// Samples kept until they are pulled. Unset: as an outlet's buffer. An async outlet's inproc:// inlets read its
     /// own log: what they keep is the outlet's `buffer`, at no further memory.
     std::optional<buffer_size> max_buffered{};
