@@ -1,6 +1,8 @@
 #pragma once
 
 #include "platform/fork_guard.hpp"
+#include "service/client.hpp"
+#include "service/server.hpp"
 #include "transport/io_context.hpp"
 
 #include <rivulet/context.hpp>
@@ -17,6 +19,8 @@ public:
     using transport::io_context::io_context;
 
     const platform::fork_guard fork;
+    service::server services{*this};     ///< answers for all outlets
+    service::client_pool clients{*this}; ///< asks for all inlets
 };
 
 /// The context for a new outlet or inlet. @throws error closed: it was inherited by a forked child.

@@ -116,6 +116,19 @@ std::size_t inlet::flush() { return alive(impl_).flush(); }
 int inlet::wait_fd() const { return alive(impl_).wait_fd(); }
 std::size_t inlet::channel_count() const noexcept { return impl_ ? impl_->channels() : 0; }
 inlet_stats inlet::stats() const { return alive(impl_).stats(); }
+std::optional<control_reply> inlet::send_control(std::span<const std::byte> data, const control_options& options) {
+    return alive(impl_).service().send_control(data, options);
+}
+void inlet::post_control(std::span<const std::byte> data, const control_options& options,
+                         std::function<void(std::optional<control_reply>)> callback) {
+    alive(impl_).service().post_control(data, options, std::move(callback));
+}
+std::optional<outlet_stats> inlet::remote_stats(std::chrono::nanoseconds timeout) const {
+    return alive(impl_).service().stats(timeout);
+}
+std::optional<clock_offset> inlet::time_correction(std::chrono::nanoseconds timeout) const {
+    return alive(impl_).service().time_correction(timeout);
+}
 std::int64_t inlet::to_unix_ns(double stamp) const { return local_to_unix_ns(stamp); }
 void inlet::close() {
     if (impl_ && !impl_->inert())

@@ -26,6 +26,10 @@ namespace {
 constexpr std::size_t frames_per_pump = 16; ///< of up to 1 MiB each: others wait meanwhile
 constexpr auto lease = 20ms;                ///< a puller that has not come back for so long lets the I/O thread receive
 
+std::string name_of(const inlet_options& options) {
+    return options.name.empty() ? core::process_name() : options.name.substr(0, 64);
+}
+
 std::int64_t ns_of(time_point t) noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
 }
@@ -52,11 +56,11 @@ void drain(const platform::unique_fd& fd) noexcept {
 inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
     : ctx_(usable(options.ctx)), endpoint_(endpoint), full_(options.full), max_buffered_(options.max_buffered),
       lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)), recover_for_(options.recover_for),
-      busy_poll_(options.busy_poll), stamp_options_(options.stamps), wait_fd_(make_eventfd()),
-      drive_fd_(make_eventfd()) {
+      busy_poll_(options.busy_poll), stamp_options_(options.stamps), service_(ctx_, endpoint_, name_of(options)),
+      wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
     transport::inlet_environment environment;
     environment.io = ctx_;
-    environment.name = options.name.empty() ? core::process_name() : options.name.substr(0, 64);
+    environment.name = name_of(options);
     environment.start = options.start;
     environment.holds = full_ == when_full::hold;
     environment.max_frame = options.max_frame.value_or(ctx_->settings.tuning.max_frame);
@@ -111,6 +115,7 @@ void inlet_impl::close() {
     wakeup_.set();
     signal(drive_fd_);
     signal(wait_fd_);
+    service_.close(); // without the lock: a callback under way may close, too
     const std::lock_guard once(close_mutex_);
     if (!link_)
         return;
@@ -179,6 +184,7 @@ transport::greeting_answer inlet_impl::on_greeting(const wire::info_frame& greet
     greetings_.fetch_add(1, std::memory_order_relaxed);
     connected_.store(true, std::memory_order_release);
     stranger_told_ = false;
+    service_.stream_is(greeting.info.uid, greeting.service);
     order_ = greeting.order;
     if (first)
         reader_ = shared;
@@ -205,11 +211,13 @@ transport::greeting_answer inlet_impl::on_greeting(const wire::info_frame& greet
 }
 
 transport::resume_point inlet_impl::where_to_resume() {
+    const wire::token id = wire::make_token();
+    service_.consumer_is(wire::to_string(id));
     const std::lock_guard lock(buffer_mutex_);
     if (!buffer_)
-        return {};
+        return {id, {}, 0};
     const std::lock_guard info_lock(info_mutex_);
-    return {info_.uid, buffer_->expected()};
+    return {id, info_.uid, buffer_->expected()};
 }
 
 bool inlet_impl::ready_for_data() {

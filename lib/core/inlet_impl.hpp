@@ -2,6 +2,7 @@
 
 #include "core/context_impl.hpp"
 #include "core/inlet_buffer.hpp"
+#include "core/inlet_service.hpp"
 #include "core/stamp_processor.hpp"
 #include "platform/fork_guard.hpp"
 #include "platform/futex.hpp"
@@ -56,6 +57,12 @@ public:
     /// Makes wait_fd() unreadable unless there is something to pull. Pulling thread.
     void prepare_wait() { rearm_fd(); }
     inlet_stats stats() const;
+    /// What can be asked of the outlet. @throws error closed.
+    core::inlet_service& service() {
+        if (closed_.load(std::memory_order_acquire) || inert())
+            check_usable();
+        return service_;
+    }
     void close();
     bool inert() const noexcept { return fork_.in_child(); }
 
@@ -115,6 +122,7 @@ private:
     const std::optional<std::chrono::nanoseconds> recover_for_;
     const std::chrono::nanoseconds busy_poll_;
     const stamp_options stamp_options_;
+    core::inlet_service service_;
 
     // Receiving side.
     std::mutex pump_mutex_;              ///< held around link_->pump()

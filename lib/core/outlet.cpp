@@ -103,12 +103,16 @@ bool outlet::wait_for_consumers(std::chrono::nanoseconds timeout, std::size_t co
 void outlet::on_consumer(std::function<void(const consumer_event&)> callback) {
     alive(impl_).set_consumer_callback(std::move(callback));
 }
+void outlet::on_control(std::function<control_reply(const control_request&)> handler) {
+    alive(impl_).set_control_handler(std::move(handler));
+}
 bool outlet::flush(std::chrono::nanoseconds timeout) const { return alive(impl_).flush(timeout); }
 const stream_info& outlet::info() const noexcept {
     static const stream_info none;
     return impl_ ? impl_->info() : none;
 }
 std::vector<std::string> outlet::endpoints() const { return alive(impl_).endpoints(); }
+std::vector<std::string> outlet::service_endpoints() const { return alive(impl_).service_endpoints(); }
 outlet_stats outlet::stats() const { return alive(impl_).stats(); }
 void outlet::stop() {
     if (impl_)

@@ -51,12 +51,15 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
     environment_.send_timeout = send_timeout_;
     environment_.max_frame = max_frame_;
     environment_.max_consumers = options.max_consumers.value_or(ctx_->settings.tuning.max_consumers);
+    service_ = std::make_unique<core::outlet_service>(ctx_, options.endpoints, info_.name);
+    environment_.service = service_->endpoints();
     environment_.on_consumer = [this](const consumer_event& event) { consumer_changed(event); };
     for (const std::string& endpoint : options.endpoints)
         links_.push_back(transport::open_outlet_link(endpoint, environment_));
     for (const auto& link : links_)
         endpoints_.push_back(link->endpoint());
     std::stable_partition(links_.begin(), links_.end(), [](const auto& link) { return link->sends_directly(); });
+    service_->start(environment_, [this] { return stats(); });
 }
 
 outlet_impl::~outlet_impl() { stop(); }
@@ -352,6 +355,11 @@ void outlet_impl::set_consumer_callback(std::function<void(const consumer_event&
         (*mine)(next->second);
 }
 
+void outlet_impl::set_control_handler(core::control_worker::handler handler) {
+    check_open();
+    service_->set_handler(std::move(handler));
+}
+
 bool outlet_impl::flush(std::chrono::nanoseconds timeout) const {
     const time_point deadline = deadline_after(clock::now(), timeout);
     for (;;) {
@@ -400,8 +408,11 @@ void outlet_impl::stop(std::chrono::nanoseconds linger) {
     { const std::lock_guard lock(consumers_mutex_); }
     consumers_changed_.notify_all();
     const time_point deadline = deadline_after(clock::now(), linger);
+    service_->begin_stop();
     for (const auto& link : links_)
         link->close(deadline);
+    service_->stop(deadline);
+    service_->release();
 }
 
 } // namespace rivulet::detail

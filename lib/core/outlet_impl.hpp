@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/context_impl.hpp"
+#include "core/outlet_service.hpp"
 #include "platform/fork_guard.hpp"
 #include "platform/futex.hpp"
 #include "platform/unique_fd.hpp"
@@ -46,6 +47,10 @@ public:
     bool flush(std::chrono::nanoseconds timeout) const;
     outlet_stats stats() const;
     std::vector<std::string> endpoints() const;
+    std::vector<std::string> service_endpoints() const {
+        return inert() ? std::vector<std::string>() : service_->endpoints();
+    }
+    void set_control_handler(core::control_worker::handler handler);
     void stop(std::chrono::nanoseconds linger);
     void stop() { stop(linger_); }
 
@@ -77,6 +82,7 @@ private:
     samples::sample_log::overflow policy_ = samples::sample_log::overflow::drop_oldest;
     std::shared_ptr<samples::sample_log> log_; ///< async only
     transport::outlet_environment environment_;
+    std::unique_ptr<core::outlet_service> service_;
     std::vector<std::unique_ptr<transport::outlet_link>> links_; ///< in the order of sending
     std::vector<std::string> endpoints_;                         ///< in the order of the options
     platform::unique_fd stop_fd_;                                ///< wakes a push that polls

@@ -70,10 +70,13 @@ path_guard::~path_guard() {
     ::unlink(lock_path_.c_str());
 }
 
-std::string fresh_socket_path() {
-    const char* folder = std::getenv("TMPDIR");
-    return std::string(folder && *folder ? folder : "/tmp") + "/rivulet-" + wire::to_string(wire::make_token()) +
-           ".sock";
+std::string fresh_socket_path(const std::string& folder) {
+    const std::string name = "rivulet-" + wire::to_string(wire::make_token());
+    constexpr std::size_t short_name = sizeof "rivulet-" + 11; // 48 bits of chance are enough for one folder
+    if (!folder.empty() && folder.size() + short_name + 5 < sizeof(sockaddr_un::sun_path))
+        return folder + name.substr(0, short_name) + ".sock";
+    const char* temporary = std::getenv("TMPDIR");
+    return std::string(temporary && *temporary ? temporary : "/tmp") + "/" + name + ".sock";
 }
 
 } // namespace rivulet::transport

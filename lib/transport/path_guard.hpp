@@ -24,7 +24,8 @@ private:
     platform::unique_fd lock_;
 };
 
-/// A fresh path for an endpoint without one, in TMPDIR or /tmp.
-std::string fresh_socket_path();
+/// A fresh path for an endpoint without one: in `folder` (with a / at its end) if there is room for it in a socket's
+/// address, else in TMPDIR or /tmp.
+std::string fresh_socket_path(const std::string& folder = {});
 
 } // namespace rivulet::transport

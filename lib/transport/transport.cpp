@@ -52,14 +52,24 @@ void poll_set::wait(time_point now) {
 
 wire::hello make_hello(const inlet_environment& environment) {
     wire::hello hello;
-    hello.tok = wire::make_token();
     hello.name = environment.name;
     if (const auto history = environment.start.history; history.count() > 0)
         hello.history_ns = history == forever ? UINT64_MAX : static_cast<std::uint64_t>(history.count());
     resume_point resume = environment.sink->where_to_resume();
+    hello.tok = resume.id;
     hello.resume_uid = std::move(resume.uid);
     hello.resume_from = resume.sequence;
     return hello;
+}
+
+wire::info_frame describe_stream(const outlet_environment& environment, std::uint64_t next, bool inproc) {
+    wire::info_frame frame;
+    frame.info = *environment.info;
+    frame.next_sequence = next;
+    for (const std::string& endpoint : environment.service)
+        if (endpoint.starts_with("inproc") == inproc)
+            frame.service.push_back(endpoint);
+    return frame;
 }
 
 std::unique_ptr<outlet_link> open_outlet_link(std::string_view text, const outlet_environment& environment) {

@@ -34,6 +34,7 @@ class io_context;
 struct outlet_environment {
     std::shared_ptr<io_context> io;
     const stream_info* info = nullptr;
+    std::vector<std::string> service;         ///< where requests are answered, inproc included
     std::shared_ptr<samples::sample_log> log; ///< async; null in sync mode
     bool wait_for_slow = false;               ///< async, on_full::wait
     std::chrono::nanoseconds send_timeout{};
@@ -41,6 +42,9 @@ struct outlet_environment {
     std::uint32_t max_consumers = 0;
     std::function<void(const consumer_event&)> on_consumer; ///< told of every change, in order
 };
+
+/// The info frame of an outlet whose next sample is `next`. Only inproc consumers are told of inproc services.
+wire::info_frame describe_stream(const outlet_environment& environment, std::uint64_t next, bool inproc);
 
 /// One frame of a sync push: the payload lies in the caller's memory.
 struct sync_frame {
@@ -101,6 +105,7 @@ public:
 
 /// Where a stream is to go on when its connection is made again.
 struct resume_point {
+    wire::token id{};           ///< of the consumer: new for each connection
     std::string uid;            ///< of the outlet; empty: nothing to resume
     std::uint64_t sequence = 0; ///< of the first sample wanted
 };

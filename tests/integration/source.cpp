@@ -1,7 +1,8 @@
-// test_source ENDPOINT async|sync wait|drop flood|idle: the publisher of a counter stream, for tests.
+// test_source ENDPOINT async|sync wait|drop flood|idle|deaf: the publisher of a counter stream, for tests.
 //
 // Prints its endpoint, then "connected" when a consumer is there. `flood` pushes as fast as it can, `idle` nothing
-// more. SIGTERM stops the outlet; then it prints "stopped" and exits with 0.
+// more, `deaf` takes control messages, saying "asked", and never answers. SIGTERM stops the outlet; then it prints
+// "stopped" and exits with 0.
 #include <rivulet/rivulet.hpp>
 
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -52,6 +54,12 @@ int main(int count, char** arguments) {
         sigwait(&termination, &number);
         out.stop(200ms);
     });
+    if (what == "deaf")
+        out.on_control([](const rivulet::control_request&) -> rivulet::control_reply {
+            say("asked");
+            for (;;)
+                ::pause();
+        });
     say(out.endpoints().front());
     if (out.wait_for_consumers(rivulet::forever))
         say("connected");

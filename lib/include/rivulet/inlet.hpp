@@ -2,15 +2,19 @@
 
 #include <rivulet/channel_format.hpp>
 #include <rivulet/clock.hpp>
+#include <rivulet/control.hpp>
 #include <rivulet/error.hpp>
 #include <rivulet/export.hpp>
 #include <rivulet/options.hpp>
+#include <rivulet/outlet.hpp>
 #include <rivulet/stream_info.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -154,6 +158,21 @@ public:
 
     std::size_t channel_count() const noexcept;
     inlet_stats stats() const;
+
+    /// Sends a control message to the outlet's handler (outlet::on_control) and waits for its reply; nothing: it is not
+    /// known whether it was handled (no reply in time, or the outlet died). It is never sent twice.
+    /// Threads: any; not a callback on the I/O thread. @throws error limit_exceeded: more than max_control_bytes;
+    /// closed; invalid_argument: called on the I/O thread.
+    std::optional<control_reply> send_control(std::span<const std::byte> data, const control_options& options = {});
+    /// The same without waiting: many may be on their way. `callback` is called once, on the I/O thread (be brief) or,
+    /// by close, on its thread; what is known at once is told before this returns. It may destroy the inlet.
+    void post_control(std::span<const std::byte> data, const control_options& options,
+                      std::function<void(std::optional<control_reply>)> callback);
+    /// The outlet's own counters; nothing when it does not answer in time. Threads: as send_control.
+    std::optional<outlet_stats> remote_stats(std::chrono::nanoseconds timeout) const;
+    /// The clock of the outlet's host: measured at the first call, in some round trips, and kept up to date from then
+    /// on; nothing when there was no answer in time. Threads: as send_control.
+    std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout) const;
 
     /// A stamp of this stream as nanoseconds since the Unix epoch, for files and people.
     std::int64_t to_unix_ns(double stamp) const;

@@ -2,6 +2,7 @@
 
 #include <rivulet/channel_format.hpp>
 #include <rivulet/clock.hpp>
+#include <rivulet/control.hpp>
 #include <rivulet/error.hpp>
 #include <rivulet/export.hpp>
 #include <rivulet/options.hpp>
@@ -140,12 +141,21 @@ public:
     /// when this returns.
     void on_consumer(std::function<void(const consumer_event&)> callback);
 
+    /// Takes control messages from consumers (inlet::send_control). The handler runs on a thread of its own
+    /// ("rivulet-control"), one request at a time; its reply goes to who asked only, and what it throws is told to that
+    /// one as `failed`. It may take its time: 256 requests wait meanwhile, more are answered with `busy`. An empty
+    /// function ends it. The one before does not run any more when this returns, unless this is called from it.
+    /// Closing waits for a handler at most `linger`. @throws error system.
+    void on_control(std::function<control_reply(const control_request&)> handler);
+
     /// Waits until all that was pushed is handed to the connections of all consumers; false when time is up first.
     bool flush(std::chrono::nanoseconds timeout) const;
 
     const stream_info& info() const noexcept;
     /// The endpoints in use, in the order of the options, with actual ports, in a form that connects from this host.
     std::vector<std::string> endpoints() const;
+    /// Where requests about this outlet are answered; hosts are `*` where it listens on all interfaces.
+    std::vector<std::string> service_endpoints() const;
     outlet_stats stats() const;
 
     /// Wakes a blocked push (which throws closed) and ends the stream as the destructor does. Idempotent.

@@ -4,6 +4,7 @@
 #include <rivulet/clock.hpp>
 #include <rivulet/config.hpp>
 #include <rivulet/context.hpp>
+#include <rivulet/control.hpp>
 #include <rivulet/error.hpp>
 #include <rivulet/frames.hpp>
 #include <rivulet/inlet.hpp>

@@ -11,11 +11,7 @@
 namespace rivulet::transport::inproc {
 
 hub::hub(std::string endpoint, const outlet_environment& environment)
-    : endpoint_(std::move(endpoint)), environment_(environment), info_{.info = *environment.info,
-                                                                       .order = std::endian::native,
-                                                                       .origin = {},
-                                                                       .service = {},
-                                                                       .next_sequence = 0},
+    : endpoint_(std::move(endpoint)), environment_(environment), info_(describe_stream(environment, 0, true)),
       room_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!room_)
         throw error(errc::system, "endpoint " + endpoint_ + ": cannot make an eventfd: " + std::strerror(errno));

@@ -15,7 +15,7 @@ namespace rivulet::transport::inproc {
 /// One inlet attached to (or waiting for) an outlet. The hub's mutex guards all of it but `reader`'s cursor.
 struct attachment {
     inlet_environment environment;
-    wire::token id = wire::make_token();
+    wire::token id;
     std::unique_ptr<samples::log_reader> reader; ///< async: made at the greeting, used by the pulling thread
     std::uint64_t joined_at = 0;
     std::uint64_t sent = 0; ///< sync: samples

@@ -35,6 +35,7 @@ public:
     inproc_inlet_link(const transport::endpoint& where, const inlet_environment& environment)
         : attachment_(std::make_shared<attachment>()) {
         attachment_->environment = environment;
+        attachment_->id = environment.sink->where_to_resume().id;
         directory::instance().connect(where.to_string(), attachment_, &hub_);
     }
     ~inproc_inlet_link() override { close(); }

@@ -181,10 +181,7 @@ void posix_outlet_link::greet(peer& p, time_point now) {
 }
 
 void posix_outlet_link::send_info(peer& p, std::uint64_t next, time_point now) {
-    wire::info_frame info;
-    info.info = *environment_.info;
-    info.next_sequence = next;
-    const std::vector<std::byte> frame = wire::encode_info(info);
+    const std::vector<std::byte> frame = wire::encode_info(describe_stream(environment_, next, false));
     const std::array<wire::bytes_view, 1> pieces{frame};
     wrote(p, p.out.send(p.fd.get(), pieces, pieces.size()), now);
 }

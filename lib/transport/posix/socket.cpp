@@ -2,6 +2,7 @@
 
 #include <rivulet/error.hpp>
 
+#include <arpa/inet.h>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -123,6 +124,27 @@ std::vector<socket_address> resolve(const transport::endpoint& where, endpoint_u
     return result;
 }
 
+std::vector<transport::endpoint> with_addresses(const transport::endpoint& where, bool names) {
+    in_addr four{};
+    if (where.ipv6_literal() || ::inet_pton(AF_INET, where.host.c_str(), &four) == 1)
+        return {where};
+    std::vector<transport::endpoint> result;
+    if (!names)
+        return result;
+    try {
+        for (const socket_address& address : resolve(where, endpoint_use::connect)) {
+            std::array<char, NI_MAXHOST> host{};
+            if (::getnameinfo(address.get(), address.size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+                continue;
+            result.push_back(where);
+            result.back().host = host.data();
+        }
+    } catch (const error&) {
+        result.clear();
+    }
+    return result;
+}
+
 platform::unique_fd make_socket(const transport::endpoint& where, int address_family) {
     platform::unique_fd fd(
         ::socket(address_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, is_sctp(where) ? IPPROTO_SCTP : 0));
@@ -187,6 +209,15 @@ platform::unique_fd listen_on(const transport::endpoint& where, const config& se
     if (reason == ENOENT || reason == ENOTDIR || reason == EACCES)
         refuse(errc::system, where, text + "; choose a folder that exists and can be written");
     refuse(errc::system, where, text);
+}
+
+bool connected_to_itself(int fd) noexcept {
+    socket_address mine;
+    socket_address peer;
+    mine.size = peer.size = sizeof mine.storage;
+    return ::getsockname(fd, reinterpret_cast<sockaddr*>(&mine.storage), &mine.size) == 0 &&
+           ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) == 0 && mine.family() != AF_UNIX &&
+           mine.size == peer.size && std::memcmp(&mine.storage, &peer.storage, mine.size) == 0;
 }
 
 std::string peer_name(int fd) {

@@ -24,6 +24,10 @@ struct socket_address {
 /// @throws error bad_endpoint.
 std::vector<socket_address> resolve(const transport::endpoint& where, endpoint_use use);
 
+/// The endpoint once for each address of its host; a name is looked up only if `names` (else: nothing), and what cannot
+/// be is nothing, too.
+std::vector<transport::endpoint> with_addresses(const transport::endpoint& where, bool names);
+
 /// A non-blocking socket of the endpoint's protocol. @throws error not_supported (the kernel lacks SCTP), system.
 platform::unique_fd make_socket(const transport::endpoint& where, int family);
 
@@ -32,6 +36,9 @@ void configure(int fd, const transport::endpoint& where, const config& settings)
 
 /// Listens on the endpoint; `actual` gets the port in use. @throws error address_in_use, bad_endpoint, system.
 platform::unique_fd listen_on(const transport::endpoint& where, const config& settings, transport::endpoint& actual);
+
+/// A port of our own ephemeral range can be connected to itself when nobody listens there.
+bool connected_to_itself(int fd) noexcept;
 
 /// The peer of a connection, for people: "192.168.1.5:41234", "pid 4711".
 std::string peer_name(int fd);

@@ -28,6 +28,11 @@ public:
     void drain();
     /// The connection that has this descriptor now; serial 0 if none.
     connection find(int fd) const noexcept;
+    template<class F>
+    void for_each(F&& f) const {
+        for (const auto& [fd, serial] : live_)
+            f(connection{fd, serial});
+    }
     bool alive(const connection& c) const noexcept { return c.serial != 0 && find(c.fd) == c; }
 
     enum class verdict : std::uint8_t {

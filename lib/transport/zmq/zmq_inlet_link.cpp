@@ -1,6 +1,7 @@
 #include "transport/zmq/zmq_inlet_link.hpp"
 
 #include "transport/io_context.hpp"
+#include "transport/zmq/zmq_bind.hpp"
 #include "wire/zmq_parts.hpp"
 
 #include <rivulet/error.hpp>
@@ -32,13 +33,6 @@ bool needs_ipv6(const transport::endpoint& where) {
     return !has_ipv4;
 }
 
-std::string address_of(const transport::endpoint& where) {
-    if (where.kind != transport::endpoint::family::tcp)
-        return "ipc://" + where.path;
-    const std::string host = where.ipv6_literal() ? '[' + where.host + ']' : where.host;
-    return "tcp://" + host + ':' + std::to_string(where.port);
-}
-
 constexpr std::size_t frame_overhead = 1u << 16;
 constexpr auto first_pause = std::chrono::milliseconds(50);
 constexpr auto longest_pause = std::chrono::milliseconds(1000);
@@ -51,7 +45,7 @@ std::unique_ptr<inlet_link> connect(const transport::endpoint& where, const inle
 }
 
 zmq_inlet_link::zmq_inlet_link(const transport::endpoint& where, const inlet_environment& environment)
-    : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()), address_(address_of(where)),
+    : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()), address_(zmq_address(where)),
       socket_(*runtime_, ZMQ_SUB), monitor_(*runtime_, socket_, ZMQ_EVENT_DISCONNECTED),
       poller_(::epoll_create1(EPOLL_CLOEXEC)), pause_(first_pause) {
     socket_.set(ZMQ_RCVHWM, 64);
@@ -60,12 +54,7 @@ zmq_inlet_link::zmq_inlet_link(const transport::endpoint& where, const inlet_env
     socket_.set(ZMQ_RECONNECT_IVL_MAX, static_cast<int>(longest_pause.count()));
     socket_.set(ZMQ_CONNECT_TIMEOUT, connect_patience_ms);
     socket_.set(ZMQ_IPV6, needs_ipv6(where) ? 1 : 0);
-    if (where.kind == transport::endpoint::family::tcp) {
-        socket_.set(ZMQ_TCP_KEEPALIVE, 1);
-        socket_.set(ZMQ_TCP_KEEPALIVE_IDLE, 10);
-        socket_.set(ZMQ_TCP_KEEPALIVE_INTVL, 5);
-        socket_.set(ZMQ_TCP_KEEPALIVE_CNT, 3);
-    }
+    keep_alive(socket_, where);
     say_hello();
     connect_socket();
     if (!connected_)

@@ -2,6 +2,7 @@
 
 #include "platform/tsan.hpp"
 #include "transport/io_context.hpp"
+#include "transport/zmq/zmq_bind.hpp"
 
 #include <rivulet/clock.hpp>
 #include <rivulet/error.hpp>
@@ -19,21 +20,6 @@ using platform::clock;
 namespace {
 
 constexpr int max_message_bytes = 1024; ///< of what subscribers send: topics
-
-/// What LAST_ENDPOINT says behind the last colon.
-std::uint16_t port_of(const std::string& last_endpoint) {
-    return static_cast<std::uint16_t>(std::stoi(last_endpoint.substr(last_endpoint.rfind(':') + 1)));
-}
-
-[[noreturn]] void bind_failed(const std::string& endpoint) {
-    const int reason = ::zmq_errno();
-    const std::string text = "endpoint " + endpoint + ": cannot listen: " + last_reason();
-    if (reason == EADDRINUSE)
-        throw error(errc::address_in_use, text + "; choose another port, or * for any");
-    if (reason == EADDRNOTAVAIL || reason == ENODEV || reason == EINVAL)
-        throw error(errc::bad_endpoint, text + "; give an address or interface of this host, or *");
-    throw error(errc::system, text);
-}
 
 } // namespace
 
@@ -74,56 +60,20 @@ void zmq_outlet_link::configure(const transport::endpoint& where) {
     socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(max_message_bytes));
     socket_.set(ZMQ_HANDSHAKE_IVL, 5000);
     socket_.set(ZMQ_BACKLOG, 1024);
-    if (where.kind == transport::endpoint::family::tcp) {
-        socket_.set(ZMQ_TCP_KEEPALIVE, 1);
-        socket_.set(ZMQ_TCP_KEEPALIVE_IDLE, 10);
-        socket_.set(ZMQ_TCP_KEEPALIVE_INTVL, 5);
-        socket_.set(ZMQ_TCP_KEEPALIVE_CNT, 3);
-    }
+    keep_alive(socket_, where);
 }
 
 void zmq_outlet_link::bind(const transport::endpoint& where) {
     transport::endpoint actual = where;
-    if (where.kind == transport::endpoint::family::tcp) {
-        bind_tcp(where);
-        actual.port = port_of(socket_.last_endpoint());
-        if (where.wildcard_host())
-            actual.host = "127.0.0.1";
-    } else {
+    if (where.kind == transport::endpoint::family::path) {
         if (where.path.empty())
             actual.path = fresh_socket_path();
         guard_ = std::make_unique<path_guard>(actual.path, actual.to_string());
-        if (::zmq_bind(socket_.get(), ("ipc://" + actual.path).c_str()) != 0)
-            bind_failed(actual.to_string());
     }
+    actual.port = zmq::bind(socket_, actual, environment_.io->settings.ports);
+    if (where.wildcard_host())
+        actual.host = "127.0.0.1";
     endpoint_ = actual.to_string();
-}
-
-void zmq_outlet_link::bind_tcp(const transport::endpoint& where) {
-    const std::string host = where.wildcard_host() ? "*" : where.ipv6_literal() ? '[' + where.host + ']' : where.host;
-    const auto& ports = environment_.io->settings.ports;
-    std::uint32_t first = where.port;
-    std::uint32_t last = where.port;
-    if (where.port == 0 && ports.first != 0) {
-        first = ports.first;
-        last = ports.last;
-    }
-    for (std::uint32_t port = first; port <= last; ++port) {
-        const std::string address = "tcp://" + host + ':' + (port == 0 ? "*" : std::to_string(port));
-        // One socket for both families where the kernel has IPv6; a host without it refuses the first attempt.
-        const bool both = where.host == "*" || where.ipv6_literal();
-        socket_.set(ZMQ_IPV6, both ? 1 : 0);
-        if (::zmq_bind(socket_.get(), address.c_str()) == 0)
-            return;
-        if (both && where.host == "*" && ::zmq_errno() != EADDRINUSE) {
-            socket_.set(ZMQ_IPV6, 0);
-            if (::zmq_bind(socket_.get(), address.c_str()) == 0)
-                return;
-        }
-        if (::zmq_errno() != EADDRINUSE)
-            break;
-    }
-    bind_failed(where.to_string());
 }
 
 /// Sends what is left and the end; true when all consumers have it.

@@ -53,7 +53,6 @@ private:
     };
 
     void bind(const transport::endpoint& where);
-    void bind_tcp(const transport::endpoint& where);
     void configure(const transport::endpoint& where);
 
     // Subscriptions.

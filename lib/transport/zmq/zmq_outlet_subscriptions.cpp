@@ -160,10 +160,7 @@ void zmq_outlet_link::drop_lane(consumer_lane& lane) {
 }
 
 void zmq_outlet_link::greet(consumer_lane& lane, std::uint64_t first, time_point now) {
-    wire::info_frame info;
-    info.info = *environment_.info;
-    info.next_sequence = first;
-    const std::vector<std::byte> frame = wire::encode_info(info);
+    const std::vector<std::byte> frame = wire::encode_info(describe_stream(environment_, first, false));
     send_frame(lane, frame, wire::encode_sequence(first));
     lane.last_sent = now;
 }
@@ -189,10 +186,8 @@ void zmq_outlet_link::send_plain_info(time_point now) {
     plain_info_due_ = time_point::max();
     if (!plain_lane_)
         return;
-    wire::info_frame info;
-    info.info = *environment_.info;
-    info.next_sequence = plain_lane_->reader ? plain_lane_->reader->position() : next_sequence();
-    send_frame(*plain_lane_, wire::encode_info(info));
+    const std::uint64_t next = plain_lane_->reader ? plain_lane_->reader->position() : next_sequence();
+    send_frame(*plain_lane_, wire::encode_info(describe_stream(environment_, next, false)));
     plain_info_sent_ = now;
 }
 

@@ -11,6 +11,7 @@ HERE = pathlib.Path(__file__).parent / "corpus"
 TOKEN = bytes(range(1, 17))
 TREE = ["desc", "", [["channels", "", [["channel", "", [["label", "Fp1", []], ["unit", "microvolts", []]]]]],
                      ["note", "a\0b", []]]]
+UID = "0123456789abcdef" * 2
 STREAM = {"name": "EEG é", "type": "EEG", "channels": 64, "rate": 1000.0, "format": 1, "source_id": "amp-17",
           "uid": "0123456789abcdef0123456789abcdef", "host": "lab-3", "session": "default", "created_at": 12.5,
           "next": 1 << 40, "origin": "", "service": ["zmq+tcp://[::1]:5"]}
@@ -37,6 +38,14 @@ def data(first, count, stamps, payload):
 
 def info(stream, tree=TREE, version=1, order="<"):
     return msgpack.packb([0, version, order, stream, tree])
+
+
+def request(op, arguments):
+    return msgpack.packb([4, 7, op, arguments, None])
+
+
+def reply(status, result):
+    return msgpack.packb([5, 7, status, result, None])
 
 
 SEEDS = {
@@ -97,6 +106,34 @@ SEEDS = {
         "token": b"\xc1" + TOKEN,
         "cut": b"\xc0" + TOKEN[:9],
         "bomb": b"\xc0" + TOKEN + bytes.fromhex("dfffffffff"),
+    },
+    "request": {
+        "info": request("info", {"uid": UID}),
+        "time": request("time", {"uid": UID, "t1": 12.5}),
+        "replay": request("replay", {"uid": UID, "from": 5, "to": 1 << 40}),
+        "control": request("control", {"uid": UID, "name": "é", "consumer": "c0", "sent_at": 1.5, "about": 7,
+                                       "data": bytes(300)}),
+        "stats": request("stats", {"uid": UID, "later": [{"a": None}]}),
+        "unknown_op": request("dance", {}),
+        "no_uid": request("info", {}),
+        "backwards": request("replay", {"uid": UID, "from": 5, "to": 4}),
+        "text_for_data": request("control", {"uid": UID, "data": "x"}),
+        "bomb_map": bytes.fromhex("950407a4696e666fdfffffffff"),
+        "bomb_depth": bytes.fromhex("950407a4696e666f") + b"\x91" * 2000,
+    },
+    "reply": {
+        "refused": reply(5, {"text": "too many"}),
+        "unknown_status": reply(300, {"text": "?", "data": b"x"}),
+        "time": reply(0, {"t1": 1.5, "t2": 2.5, "t3": 3, "unix_ns": 1 << 60}),
+        "info": reply(0, {"info": info(STREAM)}),
+        "replay": reply(0, {"from": 5, "next": 8, "frames": [data(5, 1, 12.5, bytes(8)), data(6, 2, 12.5, bytes(16))]}),
+        "control": reply(0, {"data": bytes(300)}),
+        "stats": reply(0, {"stats": {"pushed": 5, "sent": 4, "dropped": 3, "consumers": 2, "kicked": 1, "ignored": 0,
+                                     "current": [{"id": "a", "name": "b", "address": "c", "link": "d", "sent": 1,
+                                                  "dropped": 2, "lag": 3}]}}),
+        "too_many_frames": reply(0, {"frames": [b""] * 65}),
+        "bomb_frames": bytes.fromhex("9505070081a66672616d6573ddffffffff"),
+        "negative": reply(0, {"next": -1}),
     },
     "text_payload": {
         "two": bytes([2 << 1]) + uint32(4096, 4099, 4105) + b"a\0b" + "grün!".encode(),

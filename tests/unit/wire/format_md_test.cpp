@@ -1,5 +1,7 @@
 #include "wire_test_support.hpp"
 
+#include <wire/service_frame.hpp>
+
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -87,6 +89,24 @@ TEST(FormatMd, Int8RunsExample) {
     std::vector<std::byte> buffer(data_head_capacity(2));
     const data_head head = encode_data_head({.count = 4, .runs = view.runs, .payload_bytes = 4}, buffer);
     EXPECT_EQ(join({head.head, view.payload}), frame) << "our own encoder writes other bytes than FORMAT.md shows";
+}
+
+TEST(FormatMd, TimeRequestAndReplyExamples) {
+    const auto asked = example("time-request");
+    service_request request;
+    ASSERT_EQ(decode_request(asked, request), request_error::none);
+    EXPECT_EQ(request.id, 7u);
+    EXPECT_EQ(request.op, service_op::time);
+    EXPECT_EQ(request.uid, "ab12");
+    EXPECT_EQ(request.t1, 12.5);
+    EXPECT_EQ(encode_request(request), asked);
+
+    const auto answered = example("time-reply");
+    service_reply reply;
+    ASSERT_EQ(decode_reply(answered, answered.size(), reply), frame_error::none);
+    EXPECT_EQ(reply.t2, 100.0);
+    EXPECT_EQ(reply.t3, 100.25);
+    EXPECT_EQ(encode_time_reply(7, reply.t1, reply.t2, reply.t3, reply.unix_ns), answered);
 }
 
 } // namespace

@@ -1,0 +1,278 @@
+#include "core/inlet_service.hpp"
+
+#include "service/time_keeper.hpp"
+
+#include <rivulet/error.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+
+namespace rivulet::core {
+
+using platform::deadline_after;
+using platform::time_point;
+using service::outcome;
+using wire::reply_status;
+
+namespace {
+
+/// Something that another thread gives, once.
+template<class T>
+class handed_over {
+public:
+    void put(T value) {
+        {
+            const std::lock_guard lock(mutex_);
+            value_ = std::move(value);
+        }
+        there_.notify_all();
+    }
+    /// Nothing at the deadline.
+    std::optional<T> wait(time_point deadline) {
+        std::unique_lock lock(mutex_);
+        const auto ready = [&] { return value_.has_value(); };
+        if (deadline == time_point::max())
+            there_.wait(lock, ready);
+        else
+            there_.wait_until(lock, deadline, ready);
+        return std::move(value_);
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable there_;
+    std::optional<T> value_;
+};
+
+control_status status_of(reply_status status) noexcept {
+    switch (status) {
+    case reply_status::ok: return control_status::done;
+    case reply_status::unknown_stream: return control_status::unavailable;
+    case reply_status::unavailable: return control_status::no_handler;
+    case reply_status::busy: return control_status::busy;
+    case reply_status::failed: return control_status::failed;
+    case reply_status::malformed:
+    case reply_status::unknown_op:
+    case reply_status::refused: break;
+    }
+    return control_status::refused;
+}
+
+std::optional<control_reply> control_result(outcome how, const wire::service_reply* reply) {
+    if (how == outcome::unreachable)
+        return control_reply{{}, control_status::unreachable, "nobody answers where the outlet's service was"};
+    if (how != outcome::replied)
+        return std::nullopt;
+    return control_reply{std::vector<std::byte>(reply->data.begin(), reply->data.end()), status_of(reply->status),
+                         std::string(reply->text)};
+}
+
+/// A reply that the I/O thread should have given by now.
+time_point overdue(time_point deadline) {
+    return deadline == time_point::max() ? deadline : deadline + std::chrono::seconds(1);
+}
+
+} // namespace
+
+inlet_service::inlet_service(std::shared_ptr<detail::context_impl> ctx, std::string endpoint, std::string name)
+    : ctx_(std::move(ctx)), endpoint_(std::move(endpoint)), name_(std::move(name)) {}
+
+void inlet_service::consumer_is(std::string id) {
+    const std::lock_guard lock(mutex_);
+    consumer_ = std::move(id);
+}
+
+void inlet_service::stream_is(const std::string& uid, std::vector<std::string> service) {
+    std::shared_ptr<service::client> before; // lets go of it without the lock
+    const std::lock_guard lock(mutex_);
+    uid_ = uid;
+    if (service != offered_) {
+        offered_ = std::move(service);
+        before = std::move(client_);
+    }
+    if (keeps_time_ && client_)
+        client_->time().start(uid_);
+}
+
+void inlet_service::close() {
+    std::shared_ptr<service::client> before;
+    {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        before = std::move(client_);
+    }
+    if (before)
+        before->cancel(this);
+}
+
+std::string inlet_service::uid() const {
+    const std::lock_guard lock(mutex_);
+    return uid_;
+}
+
+/// nullptr: the outlet names no service that could be reached.
+std::shared_ptr<service::client> inlet_service::client(bool may_block) {
+    std::vector<std::string> offered;
+    {
+        const std::lock_guard lock(mutex_);
+        if (closed_)
+            throw error(errc::closed, title() + ": it was closed; open a new inlet to go on");
+        if (client_)
+            return client_;
+        offered = offered_;
+    }
+    auto addresses = transport::reachable_services(offered, endpoint_, may_block);
+    if (addresses.empty())
+        return nullptr;
+    auto found = ctx_->clients.get(std::move(addresses));
+    const std::lock_guard lock(mutex_);
+    if (!client_ && !closed_ && offered == offered_)
+        client_ = found;
+    return found;
+}
+
+void inlet_service::check_waiting() const {
+    if (ctx_->io.on_this_thread())
+        throw error(errc::invalid_argument, title() + ": called from a callback on the I/O thread, which would have to "
+                                                      "bring the answer; use post_control, or another thread");
+}
+
+// --- control --------------------------------------------------------------------------------------------------------
+
+void inlet_service::post_control(std::span<const std::byte> data, const control_options& options,
+                                 control_callback callback) {
+    if (data.size() > max_control_bytes)
+        throw error(errc::limit_exceeded, title() + ": a control message of " + std::to_string(data.size()) +
+                                              " bytes; at most " + std::to_string(max_control_bytes) + " are allowed");
+    const auto server = client(!ctx_->io.on_this_thread());
+    if (!server)
+        return callback(
+            control_reply{{}, control_status::unreachable, "the outlet names no service that can be reached"});
+    wire::service_request request;
+    request.op = wire::service_op::control;
+    {
+        const std::lock_guard lock(mutex_);
+        request.uid = uid_;
+        request.consumer = consumer_;
+    }
+    request.name = name_;
+    request.sent_at = local_clock();
+    request.about = options.about_sequence;
+    request.data = data;
+    server->call(this, std::move(request), deadline_after(platform::clock::now(), options.timeout),
+                 [callback = std::move(callback)](outcome how, const wire::service_reply* reply, double) {
+                     callback(control_result(how, reply));
+                 });
+    end_if_closed(*server);
+}
+
+/// close() may have come between client() and the call.
+void inlet_service::end_if_closed(service::client& server) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!closed_)
+            return;
+    }
+    server.cancel(this);
+}
+
+std::optional<control_reply> inlet_service::send_control(std::span<const std::byte> data,
+                                                         const control_options& options) {
+    check_waiting();
+    const time_point deadline = deadline_after(platform::clock::now(), options.timeout);
+    const auto answer = std::make_shared<handed_over<std::optional<control_reply>>>();
+    post_control(data, options, [answer](std::optional<control_reply> reply) { answer->put(std::move(reply)); });
+    return answer->wait(overdue(deadline)).value_or(std::nullopt);
+}
+
+// --- questions ------------------------------------------------------------------------------------------------------
+
+/// Asks and waits; `take` is given a reply that worked, on the I/O thread. False: there was none.
+bool inlet_service::ask(wire::service_request request, std::chrono::nanoseconds timeout,
+                        std::function<void(const wire::service_reply&)> take) {
+    check_waiting();
+    const time_point deadline = deadline_after(platform::clock::now(), timeout);
+    const auto server = client(true);
+    if (!server)
+        return false;
+    request.uid = uid();
+    const auto answer = std::make_shared<handed_over<bool>>();
+    server->call(this, std::move(request), deadline,
+                 [answer, take = std::move(take)](outcome how, const wire::service_reply* reply, double) {
+                     const bool good = how == outcome::replied && reply->status == reply_status::ok;
+                     if (good)
+                         take(*reply);
+                     answer->put(good);
+                 });
+    end_if_closed(*server);
+    return answer->wait(overdue(deadline)).value_or(false);
+}
+
+std::optional<outlet_stats> inlet_service::stats(std::chrono::nanoseconds timeout) {
+    wire::service_request request;
+    request.op = wire::service_op::stats;
+    const auto result = std::make_shared<outlet_stats>();
+    if (!ask(std::move(request), timeout, [result](const wire::service_reply& reply) { *result = reply.stats; }))
+        return std::nullopt;
+    return *result;
+}
+
+std::optional<stream_info> inlet_service::info(std::chrono::nanoseconds timeout) {
+    wire::service_request request;
+    request.op = wire::service_op::info;
+    const auto result = std::make_shared<std::vector<std::byte>>();
+    wire::info_frame frame;
+    if (!ask(std::move(request), timeout,
+             [result](const wire::service_reply& reply) { result->assign(reply.info.begin(), reply.info.end()); }) ||
+        wire::decode_info(*result, frame) != wire::frame_error::none)
+        return std::nullopt;
+    return frame.info;
+}
+
+std::optional<clock_offset> inlet_service::time_correction(std::chrono::nanoseconds timeout) {
+    check_waiting();
+    const time_point deadline = deadline_after(platform::clock::now(), timeout);
+    const auto server = client(true);
+    if (!server)
+        return std::nullopt;
+    {
+        const std::lock_guard lock(mutex_);
+        keeps_time_ = true;
+        server->time().start(uid_);
+    }
+    const auto found = server->time().estimate(deadline);
+    if (!found)
+        return std::nullopt;
+    return clock_offset{found->offset_s, found->uncertainty_s, found->rtt_s};
+}
+
+// --- replay ---------------------------------------------------------------------------------------------------------
+
+void inlet_service::replay(const std::string& uid, std::uint64_t from, std::uint64_t to,
+                           std::chrono::nanoseconds timeout, std::function<void(const replayed&)> done) {
+    const auto server = client(!ctx_->io.on_this_thread());
+    if (!server)
+        return done({replayed::result::gone, from, from, {}});
+    wire::service_request request;
+    request.op = wire::service_op::replay;
+    request.uid = uid;
+    request.from = from;
+    request.to = to;
+    server->call(this, std::move(request), deadline_after(platform::clock::now(), timeout),
+                 [done = std::move(done), from](outcome how, const wire::service_reply* reply, double) {
+                     replayed result{replayed::result::failed, from, from, {}};
+                     if (how == outcome::replied) {
+                         const bool good = reply->status == reply_status::ok;
+                         result.status = good ? replayed::result::data : replayed::result::gone;
+                         if (good) {
+                             result.from = reply->from;
+                             result.next = reply->next;
+                             result.frames = reply->frames;
+                         }
+                     }
+                     done(result);
+                 });
+    end_if_closed(*server);
+}
+
+} // namespace rivulet::core

@@ -1,0 +1,81 @@
+#pragma once
+
+#include "core/context_impl.hpp"
+#include "service/client.hpp"
+
+#include <rivulet/control.hpp>
+#include <rivulet/inlet.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rivulet::core {
+
+/// What can be asked of an outlet. Made for an inlet, or for a stream that was found. Threads: any. Functions that wait
+/// must not be called on the I/O thread. @throws error closed, and what each says.
+class inlet_service {
+public:
+    /// @param endpoint where data is reached. @param name who asks, for the outlet.
+    inlet_service(std::shared_ptr<detail::context_impl> ctx, std::string endpoint, std::string name);
+    ~inlet_service() { close(); }
+
+    /// This is the stream, and where it says that requests are answered. Never blocks.
+    void stream_is(const std::string& uid, std::vector<std::string> service);
+
+    /// The outlet knows the inlet's data connection by this id from now on.
+    void consumer_is(std::string id);
+
+    /// @throws error limit_exceeded (data), invalid_argument (on the I/O thread).
+    std::optional<control_reply> send_control(std::span<const std::byte> data, const control_options& options);
+    using control_callback = std::function<void(std::optional<control_reply>)>;
+    void post_control(std::span<const std::byte> data, const control_options& options, control_callback callback);
+
+    std::optional<outlet_stats> stats(std::chrono::nanoseconds timeout);
+    std::optional<stream_info> info(std::chrono::nanoseconds timeout);
+    std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout);
+
+    /// Samples from .. to - 1 of the outlet `uid`, as far as one reply goes: ask again from `next` on.
+    struct replayed {
+        enum class result : std::uint8_t {
+            data,
+            gone,  ///< this outlet does not have that stream (any more), or keeps no history
+            failed ///< no answer; trying again may help
+        } status = result::failed;
+        std::uint64_t from = 0; ///< of the first sample; later than asked for if those are kept no longer
+        std::uint64_t next = 0;
+        std::vector<wire::bytes_view> frames{}; ///< data frames; valid during the call
+    };
+    /// `done` runs on the I/O thread, once (cancelled by close(): on its thread, with failed). Never blocks.
+    void replay(const std::string& uid, std::uint64_t from, std::uint64_t to, std::chrono::nanoseconds timeout,
+                std::function<void(const replayed&)> done);
+
+    /// Ends all calls; when it returns, no callback runs (unless on this very thread) or will. Idempotent.
+    void close();
+
+private:
+    std::shared_ptr<service::client> client(bool may_block);
+    std::string uid() const;
+    void check_waiting() const;
+    void end_if_closed(service::client& server);
+    bool ask(wire::service_request request, std::chrono::nanoseconds timeout,
+             std::function<void(const wire::service_reply&)> take);
+    std::string title() const { return "inlet of " + endpoint_; }
+
+    const std::shared_ptr<detail::context_impl> ctx_;
+    const std::string endpoint_;
+    const std::string name_;
+
+    mutable std::mutex mutex_;
+    std::string uid_;
+    std::string consumer_;
+    std::vector<std::string> offered_; ///< as the info frame says
+    std::shared_ptr<service::client> client_;
+    bool keeps_time_ = false;
+    bool closed_ = false;
+};
+
+} // namespace rivulet::core
