@@ -7,7 +7,7 @@ RIVULET_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config libzmq3-dev libmsgpack-
 # shellcheck disable=SC2034
 RIVULET_TEST_PACKAGES=(libgtest-dev libbenchmark-dev python3 python3-zmq python3-msgpack)
 # shellcheck disable=SC2034
-RIVULET_CLANG_PACKAGES=(clang-14)
+RIVULET_CLANG_PACKAGES=(clang-14 libclang-rt-14-dev)
 # shellcheck disable=SC2034
 RIVULET_CI_PACKAGES=(git ccache clang-format-14 shellcheck)
 

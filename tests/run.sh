@@ -15,7 +15,9 @@ if [ "${1:-}" = --preset ]; then
     shift 2
 fi
 packages=("${RIVULET_BUILD_PACKAGES[@]}" "${RIVULET_TEST_PACKAGES[@]}")
-[ "$preset" != clang ] && [ "$preset" != fuzz ] || packages+=("${RIVULET_CLANG_PACKAGES[@]}")
+case $preset in
+clang | asan | fuzz) packages+=("${RIVULET_CLANG_PACKAGES[@]}") ;;
+esac
 
 rivulet_install "${packages[@]}"
 rivulet_build "$preset"
