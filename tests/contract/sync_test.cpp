@@ -43,7 +43,7 @@ TEST_P(Sync, TheCallersMemoryMayBeOverwrittenAtOnce) {
         inlets.push_back(connect(out));
     std::uint64_t pushed = 0;
     std::vector<std::int64_t> memory(chunk_sizes.back());
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < (support::sanitized ? 2 : 5); ++round) {
         for (const std::uint64_t samples : chunk_sizes) {
             std::iota(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(samples), pushed);
             out.push_chunk(std::span(memory).first(samples));
@@ -77,7 +77,7 @@ TEST_P(Sync, TheCallersMemoryMayBecomeInaccessibleAtOnce) {
         inlets.push_back(connect(out));
     std::uint64_t pushed = 0;
     pages memory(chunk_sizes.back());
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < (support::sanitized ? 4 : 20); ++round) {
         for (const std::uint64_t samples : chunk_sizes) {
             const auto chunk = memory.values().first(samples);
             std::iota(chunk.begin(), chunk.end(), pushed);
