@@ -129,7 +129,8 @@ std::optional<outlet_stats> inlet::remote_stats(std::chrono::nanoseconds timeout
 std::optional<clock_offset> inlet::time_correction(std::chrono::nanoseconds timeout) const {
     return alive(impl_).service().time_correction(timeout);
 }
-std::int64_t inlet::to_unix_ns(double stamp) const { return local_to_unix_ns(stamp); }
+std::int64_t inlet::to_unix_ns(double stamp) const { return local_to_unix_ns(impl_->to_local(stamp)); }
+
 void inlet::close() {
     if (impl_ && !impl_->inert())
         impl_->close();

@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t frames_per_pump = 16; ///< of up to 1 MiB each: others wait meanwhile
+constexpr double clock_interval_s = 0.05;   ///< between looks at what is known of the outlet's clock
 constexpr auto lease = 20ms;                ///< a puller that has not come back for so long lets the I/O thread receive
 
 std::string name_of(const inlet_options& options) {
@@ -73,6 +74,7 @@ inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
             ctx_->io.post(*this);
         }
         wait_for_greeting(options.open_timeout);
+        prepare_stamps();
     } catch (...) {
         close();
         throw;
@@ -102,8 +104,6 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
     next_sequence_ = reader_->position();
     channels_ = log_->options().channels;
     format_ = log_->options().format;
-    if (stamp_options_.dejitter || stamp_options_.monotonize)
-        processor_.emplace(stamp_options_, log_->options().rate_hz);
     log_->add_waiter(*this);
     opened_.store(true, std::memory_order_release);
     if (link_->fd() >= 0)
@@ -511,9 +511,48 @@ bool inlet_impl::look(std::uint32_t max, next_chunk& out) {
     return true;
 }
 
+void inlet_impl::prepare_stamps() {
+    constexpr auto patience = 2s;
+    if (!stamp_options_.dejitter && !stamp_options_.monotonize && !stamp_options_.clocksync)
+        return;
+    processor_.emplace(stamp_options_, log_->options().rate_hz);
+    if (stamp_options_.clocksync && !service_.time_correction(patience))
+        ctx_->log->warn("no_clock", {{"stream", info().name}, {"endpoint", endpoint_}},
+                        "the outlet's clock could not be measured yet; its stamps come as they are until it is");
+}
+
+double inlet_impl::to_local(double stamp) {
+    if (stamp_options_.clocksync)
+        return stamp;
+    const std::lock_guard lock(offset_mutex_);
+    if (const double now_time = local_clock(); now_time >= look_at_offset_ && !closed_.load() && !fork_.in_child()) {
+        look_at_offset_ = now_time + clock_interval_s;
+        if (!std::exchange(offset_asked_, true))
+            (void)service_.time_correction(1s);
+        if (const auto known = service_.clock_now())
+            offset_s_ = known->estimate.offset_s;
+    }
+    return stamp + offset_s_;
+}
+
+void inlet_impl::look_at_clock() {
+    const double now_time = local_clock();
+    if (now_time < look_at_clock_)
+        return;
+    look_at_clock_ = now_time + clock_interval_s;
+    auto known = service_.clock_now();
+    if (!known || (known->version == clock_known_.version && known->of == clock_known_.of))
+        return;
+    processor_->update(known->estimate, clock_known_.of != nullptr && known->of != clock_known_.of);
+    clock_known_ = std::move(*known);
+}
+
 void inlet_impl::process_stamps(const pull_result& result, std::span<double> stamps) {
-    if (processor_)
-        processor_->apply(result.first_sequence, result.new_segment, stamps);
+    if (!processor_)
+        return;
+    if (stamp_options_.clocksync)
+        look_at_clock();
+    processor_->apply(result.first_sequence, result.new_segment, stamps);
 }
 
 void inlet_impl::take(const next_chunk& chunk, std::uint32_t count) noexcept {

@@ -51,6 +51,8 @@ public:
     stream_info info() const;
     std::size_t channels() const noexcept { return channels_; }
     const std::string& endpoint() const noexcept { return endpoint_; }
+    /// A stamp as pulled, on this host's clock.
+    double to_local(double stamp);
     std::size_t samples_available();
     std::size_t flush();
     int wait_fd();
@@ -93,6 +95,7 @@ private:
     next_chunk wait_for_chunk(std::uint32_t max, std::chrono::nanoseconds timeout);
     bool look(std::uint32_t max, next_chunk& out);
     void take(const next_chunk& chunk, std::uint32_t count) noexcept;
+    void look_at_clock();
     void process_stamps(const pull_result& result, std::span<double> stamps);
     void apply_marks(std::uint64_t position);
     std::optional<pull_result> at_end();
@@ -109,6 +112,7 @@ private:
     std::chrono::nanoseconds recover_for() const;
     void rearm_fd();
     void check_usable() const;
+    void prepare_stamps();
     void wait_for_greeting(std::chrono::nanoseconds timeout);
     void fail(std::string message);
     std::string title() const;
@@ -168,7 +172,15 @@ private:
     bool new_segment_ = false; ///< to be told by the next result, however often it is looked at
     bool end_reported_ = false;
     std::optional<core::stamp_processor> processor_; ///< where stamps are not wanted as they come
+    core::inlet_service::clock_reading clock_known_; ///< to it
+    double look_at_clock_ = 0;                       ///< again at this local_clock()
     std::atomic<std::uint64_t> pulled_{0}, lost_{0};
+
+    // to_local().
+    std::mutex offset_mutex_;
+    bool offset_asked_ = false;
+    double offset_s_ = 0;
+    double look_at_offset_ = 0; ///< again at this local_clock()
 };
 
 } // namespace rivulet::detail

@@ -246,6 +246,22 @@ std::optional<clock_offset> inlet_service::time_correction(std::chrono::nanoseco
     return clock_offset{found->offset_s, found->uncertainty_s, found->rtt_s};
 }
 
+std::optional<inlet_service::clock_reading> inlet_service::clock_now() {
+    auto server = client(false);
+    if (!server)
+        return std::nullopt;
+    {
+        const std::lock_guard lock(mutex_);
+        keeps_time_ = true;
+        server->time().start(uid_);
+    }
+    const std::uint64_t version = server->time().version();
+    const auto found = server->time().estimate(time_point::min());
+    if (!found)
+        return std::nullopt;
+    return clock_reading{*found, version, std::move(server)};
+}
+
 // --- replay ---------------------------------------------------------------------------------------------------------
 
 void inlet_service::replay(const std::string& uid, std::uint64_t from, std::uint64_t to,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "clock/offset_estimator.hpp"
 #include "core/context_impl.hpp"
 #include "service/client.hpp"
 
@@ -37,6 +38,14 @@ public:
     std::optional<outlet_stats> stats(std::chrono::nanoseconds timeout);
     std::optional<stream_info> info(std::chrono::nanoseconds timeout);
     std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout);
+
+    struct clock_reading {
+        clock::offset_estimate estimate;     ///< for now
+        std::uint64_t version = 0;           ///< grows when something new is known
+        std::shared_ptr<service::client> of; ///< another one: another clock
+    };
+    /// What is known of the outlet's clock; once asked, it is kept up to date. Never blocks.
+    std::optional<clock_reading> clock_now();
 
     /// Samples from .. to - 1 of the outlet `uid`, as far as one reply goes: ask again from `next` on.
     struct replayed {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "clock/clocksync.hpp"
 #include "clock/dejitter.hpp"
 #include "clock/monotonize.hpp"
 
@@ -10,7 +11,8 @@
 
 namespace rivulet::core {
 
-/// What inlet_options::stamps asks for, one step after the other. Threads: the pulling one.
+/// What inlet_options::stamps asks for: dejitter on the outlet's clock, then to ours, then monotonize. Threads: the
+/// pulling one.
 class stamp_processor {
 public:
     stamp_processor(const stamp_options& wanted, double nominal_rate_hz)
@@ -22,8 +24,18 @@ public:
             forget();
         if (wanted_.dejitter)
             dejitter_.apply(first_sequence, stamps);
+        if (wanted_.clocksync)
+            clocksync_.apply(stamps);
         if (wanted_.monotonize)
             monotonize_.apply(stamps);
+    }
+
+    /// What is known of the outlet's clock by now. `another`: it is another clock than before.
+    void update(const clock::offset_estimate& estimate, bool another) {
+        if (another)
+            clocksync_.restart();
+        if (clocksync_.update(estimate) || another)
+            forget();
     }
 
     /// What comes next has nothing to do with what was.
@@ -35,6 +47,7 @@ public:
 private:
     const stamp_options wanted_;
     clock::dejitter dejitter_;
+    clock::clocksync clocksync_;
     clock::monotonize monotonize_;
 };
 

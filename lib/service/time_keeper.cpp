@@ -47,6 +47,11 @@ std::optional<clock::offset_estimate> time_keeper::estimate(time_point deadline)
     return estimator_.estimate(local_clock());
 }
 
+std::uint64_t time_keeper::version() {
+    const std::lock_guard lock(mutex_);
+    return bursts_;
+}
+
 void time_keeper::on_turn(time_point) {
     {
         const std::lock_guard lock(mutex_);

@@ -27,6 +27,8 @@ public:
     void start(const std::string& uid);
     /// The estimate for now; waits for the first one until the deadline.
     std::optional<clock::offset_estimate> estimate(platform::time_point deadline);
+    /// Of bursts that the estimate rests on: grows when there is something new.
+    std::uint64_t version();
     /// Forgets nothing, but probes no more; waits for a call under way. No other call follows.
     void close();
 

@@ -65,6 +65,17 @@ TEST_P(Stamps, MonotonizeLetsNoneGoBack) {
     EXPECT_TRUE(same(pull<std::int64_t>(in, 6, 4).stamps, std::vector<double>{1, 3, 3, 3, 4, 4}));
 }
 
+TEST_P(Stamps, ClocksyncOfTheSameClockMovesThemByNoMoreThanItsUncertainty) {
+    outlet out = serve(counter());
+    inlet in = connect(out, {.stamps = {.clocksync = true}});
+    const auto clock = in.time_correction(patience);
+    ASSERT_TRUE(clock);
+    out.push_chunk(counting(0, 100), std::vector<double>(100, 1000.0));
+    for (const double stamp : pull<std::int64_t>(in, 100).stamps)
+        EXPECT_NEAR(stamp, 1000.0, 2 * clock->uncertainty_s + 0.01);
+    EXPECT_NEAR(static_cast<double>(in.to_unix_ns(1000.0)), static_cast<double>(local_to_unix_ns(1000.0)), 1e8);
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, Stamps, ::testing::ValuesIn(links::all), links::name_of);
 
 /// What a chunk of n samples with the stamp `last` promises: sample i has last - (n-1-i)/rate.

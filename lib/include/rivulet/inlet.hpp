@@ -174,7 +174,9 @@ public:
     /// on; nothing when there was no answer in time. Threads: as send_control.
     std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout) const;
 
-    /// A stamp of this stream as nanoseconds since the Unix epoch, for files and people.
+    /// A stamp as it was pulled, as nanoseconds since the Unix epoch, for files and people: by this host's wall clock and
+    /// the outlet's clock, which the first call measures (some round trips; waits at most 1 s, and where nobody answers
+    /// takes it to be ours). Threads: any but the I/O thread's callbacks.
     std::int64_t to_unix_ns(double stamp) const;
 
     /// Wakes a blocked pull (which throws closed) and disconnects. Idempotent.

@@ -71,6 +71,9 @@ struct outlet_options {
 
 /// What is done to stamps as they are pulled. All false: they come as the outlet sent them, on its clock.
 struct stamp_options {
+    /// Brings them to this host's local_clock(), by measuring the outlet's clock: the constructor waits some round
+    /// trips for that, then it goes on in the background (some datagrams every 4 s). A new measurement makes no step.
+    bool clocksync = false;
     /// Smooths the jitter of a stream of regular rate: stamps become even, in the mean where they were. Begins anew
     /// after gaps, flushes and resets of the clock. Cost: some ns a sample.
     bool dejitter = false;
