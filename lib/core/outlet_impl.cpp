@@ -47,6 +47,9 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
     environment_.io = ctx_;
     environment_.info = &info_;
     environment_.log = log_;
+    environment_.drains = std::make_shared<transport::drain_watch>();
+    if (log_)
+        log_->on_read([drains = environment_.drains] { drains->changed(); });
     environment_.wait_for_slow = options.full == on_full::wait;
     environment_.send_timeout = send_timeout_;
     environment_.max_frame = max_frame_;
@@ -295,6 +298,7 @@ void outlet_impl::send_frame(const transport::sync_frame& frame) {
             wait_.add(stop_fd_.get(), POLLIN);
         wait_.wait(at);
     }
+    environment_.drains->changed();
     if (aborted)
         check_open();
 }
@@ -361,15 +365,17 @@ void outlet_impl::set_control_handler(core::control_worker::handler handler) {
 }
 
 bool outlet_impl::flush(std::chrono::nanoseconds timeout) const {
-    const time_point deadline = deadline_after(clock::now(), timeout);
-    for (;;) {
-        if (inert() || std::ranges::all_of(links_, [](const auto& link) { return link->drained(); }))
-            return true;
-        if (clock::now() >= deadline || stopping_.load())
-            return false;
-        // Progress is made by other threads; a millisecond is far below what people wait for here.
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    if (inert())
+        return true;
+    bool drained = false;
+    const auto over = [&] {
+        const bool all = std::ranges::all_of(links_, [](const auto& link) { return link->drained(); });
+        const bool stopping = stopping_.load(); // after looking: links that are closing have nobody left to wait for
+        drained = all && !stopping;
+        return drained || stopping;
+    };
+    environment_.drains->wait(over, deadline_after(clock::now(), timeout));
+    return drained;
 }
 
 std::uint64_t outlet_impl::pushed() const noexcept {
@@ -396,6 +402,7 @@ void outlet_impl::stop(std::chrono::nanoseconds linger) {
     [[maybe_unused]] const auto written = ::write(stop_fd_.get(), &one, sizeof one);
     if (log_)
         log_->interrupt_wait();
+    environment_.drains->changed();
     const std::lock_guard once(stop_mutex_);
     if (stopped_)
         return;

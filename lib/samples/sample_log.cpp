@@ -223,6 +223,11 @@ void sample_log::offer_room() {
     offer_room_locked();
 }
 
+void sample_log::tell_read() noexcept {
+    if (read_to_.exchange(nothing_awaited, std::memory_order_seq_cst) != nothing_awaited && on_read_)
+        on_read_();
+}
+
 bool sample_log::wait_for_room(platform::time_point deadline) {
     std::unique_lock lock(mutex_);
     // Announced anew after every look: the last announcement may have been answered, and the room taken back since.
@@ -331,8 +336,8 @@ void sample_log::enter(log_reader& reader) {
 
 // --- log_reader -----------------------------------------------------------------------------------------------------
 
-log_reader::log_reader(std::shared_ptr<sample_log> log, std::uint64_t position, bool holds)
-    : log_(std::move(log)), position_(position), holds_(holds), waited_for_(holds) {
+log_reader::log_reader(std::shared_ptr<sample_log> log, std::uint64_t position, bool holds, bool announces)
+    : log_(std::move(log)), position_(position), holds_(holds), announces_(announces), waited_for_(holds) {
     const std::lock_guard lock(log_->mutex_);
     log_->readers_.push_back(this);
 }
@@ -369,7 +374,7 @@ log_span log_reader::peek(std::uint32_t max) {
 }
 
 std::uint64_t log_reader::lag() const noexcept {
-    const std::uint64_t mine = position_.load(std::memory_order_acquire); // first: the head is never behind it
+    const std::uint64_t mine = position_.load(std::memory_order_seq_cst); // first: the head is never behind it
     const std::uint64_t head = log_->head();
     return head > mine ? head - mine : 0;
 }

@@ -133,6 +133,12 @@ public:
     /// Called under the log's mutex, by the reader's thread, when it makes room after a refusal; must only notify.
     void on_room(std::function<void()> callback);
 
+    /// Called by the thread of an announcing reader that has read up to what announce_read() named, once for each call
+    /// of that; must only notify. To be set before there are readers.
+    void on_read(std::function<void()> callback) { on_read_ = std::move(callback); }
+    /// Any thread; look at the readers again afterwards, as they may have got there without seeing it.
+    void announce_read(std::uint64_t position) noexcept { read_to_.store(position, std::memory_order_seq_cst); }
+
     // --- readers ------------------------------------------------------------------------------------------------
 
     std::uint64_t head() const noexcept { return head_.load(std::memory_order_seq_cst); }
@@ -154,6 +160,7 @@ private:
     friend class log_reader;
 
     static constexpr std::uint64_t no_room_wanted = UINT64_MAX;
+    static constexpr std::uint64_t nothing_awaited = UINT64_MAX;
 
     bool open_segment(overflow policy, std::size_t text_needed);
     void seal_current_locked() noexcept;
@@ -171,6 +178,7 @@ private:
     bool room_or_announce_locked() noexcept;
     void offer_room_locked();
     void offer_room();
+    void tell_read() noexcept;
     const segment_ref& segment_of_locked(std::uint64_t position) const noexcept;
     void enter(log_reader& reader);
 
@@ -189,6 +197,7 @@ private:
     alignas(64) std::atomic<bool> idle_{false};
     std::atomic<bool> finished_{false};
     std::atomic<std::uint64_t> room_from_{no_room_wanted}; ///< a holding reader that gets here may make room
+    std::atomic<std::uint64_t> read_to_{nothing_awaited};  ///< an announcing reader that gets here calls on_read_
 
     mutable std::mutex mutex_; ///< window_, readers_ and their segments, window_bytes_, room waiting
     std::deque<segment_ref> window_;
@@ -197,6 +206,7 @@ private:
     std::condition_variable room_;
     std::function<void()> on_room_;
     bool interrupted_ = false;
+    std::function<void()> on_read_;
 
     std::mutex waiters_mutex_;
     std::vector<log_waiter*> waiters_;
@@ -205,8 +215,8 @@ private:
 /// A cursor of one reader. One thread at a time; the log outlives it.
 class log_reader {
 public:
-    /// @param holds whether overflow::refuse respects it.
-    log_reader(std::shared_ptr<sample_log> log, std::uint64_t position, bool holds);
+    /// @param holds whether overflow::refuse respects it. @param announces whether it serves sample_log::on_read.
+    log_reader(std::shared_ptr<sample_log> log, std::uint64_t position, bool holds, bool announces = false);
     ~log_reader();
     log_reader(const log_reader&) = delete;
     log_reader& operator=(const log_reader&) = delete;
@@ -242,9 +252,13 @@ public:
 private:
     friend class sample_log;
     void move_to(std::uint64_t position) noexcept {
-        if (!holds_)
+        if (!holds_ && !announces_)
             return position_.store(position, std::memory_order_release);
         position_.store(position, std::memory_order_seq_cst);
+        if (announces_ && position >= log_->read_to_.load(std::memory_order_seq_cst)) [[unlikely]]
+            log_->tell_read();
+        if (!holds_)
+            return;
         // A laggard that caught up is waited for again, also when more comes before its next peek.
         if (!waited_for_.load(std::memory_order_relaxed) && position == log_->head()) [[unlikely]]
             waited_for_.store(true, std::memory_order_relaxed);
@@ -258,6 +272,7 @@ private:
     std::uint64_t lost_ = 0;
     std::atomic<std::uint64_t> total_lost_{0};
     const bool holds_;
+    const bool announces_;
     std::atomic<bool> waited_for_; ///< holds_, until it was released as a laggard
     segment_ref segment_;          ///< written by the reader's thread under the log's mutex
 };

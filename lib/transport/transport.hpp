@@ -2,6 +2,7 @@
 
 #include "platform/futex.hpp"
 #include "samples/sample_log.hpp"
+#include "transport/drain_watch.hpp"
 #include "wire/frame.hpp"
 
 #include <rivulet/options.hpp>
@@ -36,6 +37,7 @@ struct outlet_environment {
     const stream_info* info = nullptr;
     std::vector<std::string> service;         ///< where requests are answered, inproc included
     std::shared_ptr<samples::sample_log> log; ///< async; null in sync mode
+    std::shared_ptr<drain_watch> drains;      ///< to be told when drained() may have become true
     bool wait_for_slow = false;               ///< async, on_full::wait
     std::chrono::nanoseconds send_timeout{};
     std::size_t max_frame = 0;
@@ -81,7 +83,8 @@ public:
     virtual std::size_t consumer_count() const = 0;
     /// Adds this link's share to `stats` (totals and current consumers). Any thread.
     virtual void add_stats(outlet_stats& stats) const = 0;
-    /// Everything published so far is handed over, and nothing waits in our own buffers. Any thread.
+    /// Everything published so far is handed over, and nothing waits in our own buffers. Any thread. When it becomes
+    /// true later, environment.drains is told.
     virtual bool drained() const = 0;
 
     /// Sync: hands the frame to every consumer without waiting on any. The payload must stay until progress() said so.

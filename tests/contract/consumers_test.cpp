@@ -1,6 +1,8 @@
 // The outlet knows who listens: how many, who they are, when they come and go, what each of them got.
 #include "contract.hpp"
 
+#include <atomic>
+#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -176,6 +178,28 @@ TEST_P(Consumers, AnEmptyCallbackEndsTheReports) {
     out.on_consumer({});
 }
 
+TEST_P(Consumers, EndingTheReportsWaitsForOneThatIsUnderWay) {
+    outlet out = serve(counter());
+    std::promise<void> entered, leave;
+    std::atomic<bool> over{false};
+    out.on_consumer([&](const consumer_event&) {
+        entered.set_value();
+        leave.get_future().wait();
+        over = true;
+    });
+    std::unique_ptr<inlet> in; // its constructor makes the call itself where both ends are in one process
+    background joining([&] { in = std::make_unique<inlet>(connect(out)); });
+    entered.get_future().wait();
+    background ending([&] {
+        out.on_consumer({});
+        EXPECT_TRUE(over) << "what the callback refers to may be gone now";
+    });
+    EXPECT_TRUE(ending.blocked());
+    leave.set_value();
+    ending.join();
+    joining.join();
+}
+
 TEST_P(Consumers, FiftyTimesJoinedAndLeftIsNobody) {
     outlet out = serve(counter());
     event_log log(out);
@@ -210,8 +234,8 @@ TEST_P(Consumers, StatsAddUp) {
         out.push_chunk(counting(0, 100));
         inlet second = connect(out, {.name = "second"});
         out.push_chunk(counting(100, 100));
-        ASSERT_TRUE(out.flush(patience));
         pull<std::int64_t>(first, 200);
+        ASSERT_TRUE(eventually([&] { return second.samples_available() == 100; }));
         pull<std::int64_t>(second, 50);
         const inlet_stats received = second.stats();
         EXPECT_TRUE(received.connected);
@@ -223,6 +247,7 @@ TEST_P(Consumers, StatsAddUp) {
         EXPECT_EQ(received.ignored, 0u);
 
         pull<std::int64_t>(second, 50);
+        ASSERT_TRUE(out.flush(patience));
         const outlet_stats stats = out.stats();
         EXPECT_EQ(stats.pushed, 200u);
         EXPECT_EQ(stats.sent, 300u);
@@ -237,6 +262,23 @@ TEST_P(Consumers, StatsAddUp) {
             EXPECT_EQ(consumer.lag, 0u);
         }
     }
+}
+
+/// Frames of a sync push are one a push, whatever the link.
+TEST_P(Consumers, AnInletCountsTheFramesAndBytesThatCame) {
+    outlet out = serve(counter(4), sync_mode());
+    inlet in = connect(out);
+    EXPECT_EQ(in.stats().frames, 0u);
+    EXPECT_EQ(in.stats().bytes, 0u);
+    constexpr std::uint64_t frames = 20, samples = 50;
+    for (std::uint64_t i = 0; i < frames; ++i)
+        out.push_chunk(counting(i * samples, samples, 4));
+    ASSERT_TRUE(holds_exactly(pull<std::int64_t>(in, frames * samples), 0, frames * samples, 4));
+    const inlet_stats received = in.stats();
+    EXPECT_EQ(received.frames, frames);
+    const std::uint64_t payload = frames * samples * 4 * sizeof(std::int64_t);
+    EXPECT_GT(received.bytes, payload);
+    EXPECT_LE(received.bytes, payload + frames * 40) << "a head takes a few bytes";
 }
 
 TEST_P(Consumers, WhatAStuckConsumerLostIsInTheStats) {

@@ -1,6 +1,7 @@
 // Looking before pulling: flush, samples_available, zero-copy views, file descriptors, many inlets in one thread.
 #include "contract.hpp"
 
+#include <fstream>
 #include <poll.h>
 
 namespace rivulet::contract {
@@ -113,30 +114,72 @@ TEST_P(Views, OutletFlushMeansHandedToEveryConnection) {
         inlets.push_back(connect(out));
     for (std::uint64_t i = 0; i < 100; ++i)
         out.push_chunk(counting(i * 1000, 1000));
-    EXPECT_TRUE(out.flush(patience));
+    background flusher([&] { EXPECT_TRUE(out.flush(patience)); });
     for (inlet& in : inlets)
         EXPECT_TRUE(holds_exactly(pull<std::int64_t>(in, 100'000), 0, 100'000));
+    flusher.join();
     EXPECT_TRUE(out.flush(0ms));
     EXPECT_EQ(out.stats().sent, 3u * 100'000u);
     for (const consumer_stats& consumer : out.stats().current)
         EXPECT_EQ(consumer.lag, 0u);
 }
 
-// Within a process there may be nothing to hand over.
-class Flush : public promises {};
-INSTANTIATE_TEST_SUITE_P(Over, Flush, ::testing::ValuesIn(links::between_processes), links::name_of);
-
-TEST_P(Flush, GivesUpOnAStuckConsumer) {
+/// An outlet with far more pushed than a consumer takes that does not pull.
+class Flush : public promises {
+protected:
+    static constexpr std::uint64_t pushed = 5'000'000;
     outlet out = serve(counter(), {.buffer = 128 * MiB, .linger = 50ms});
     inlet stuck = connect(out, {.full = when_full::hold, .max_buffered = MiB});
-    for (std::uint64_t i = 0; i < 500; ++i) // 40 MB, 80 MB with the stamps
-        out.push_chunk(counting(i * 10'000, 10'000));
+
+    void push_all() {
+        for (std::uint64_t i = 0; i < pushed; i += 10'000) // 40 MB, 80 MB with the stamps
+            out.push_chunk(counting(i, 10'000));
+    }
+    static std::uint64_t switches(pid_t thread) {
+        std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+        for (std::string key; file >> key;)
+            if (std::uint64_t count = 0; key == "voluntary_ctxt_switches:" && file >> count)
+                return count;
+        return 0;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Over, Flush, ::testing::ValuesIn(links::all), links::name_of);
+
+TEST_P(Flush, GivesUpOnAStuckConsumer) {
+    push_all();
     EXPECT_FALSE(out.flush(50ms));
     tally all;
-    background puller([&] { all = follow(stuck, 5'000'000); });
+    background puller([&] { all = follow(stuck, pushed); });
     EXPECT_TRUE(out.flush(patience));
     puller.join();
-    EXPECT_TRUE(holds_exactly(all, 0, 5'000'000));
+    EXPECT_TRUE(holds_exactly(all, 0, pushed));
+}
+
+TEST_P(Flush, SleepsUntilThereIsNews) {
+    push_all();
+    background flusher([&] { EXPECT_TRUE(out.flush(patience)); });
+    ASSERT_TRUE(flusher.blocked());
+    const std::uint64_t before = switches(flusher.thread);
+    std::this_thread::sleep_for(300ms); // the window of the measurement: who looks every millisecond wakes 300 times
+    EXPECT_LT(switches(flusher.thread) - before, 50u);
+    EXPECT_TRUE(holds_exactly(follow(stuck, pushed), 0, pushed));
+    flusher.join();
+}
+
+TEST_P(Flush, DoesNotWaitForAConsumerThatLeft) {
+    push_all();
+    background flusher([&] { EXPECT_TRUE(out.flush(forever)); });
+    ASSERT_TRUE(flusher.blocked());
+    stuck.close();
+    flusher.join();
+}
+
+TEST_P(Flush, EndsWithTheOutlet) {
+    push_all();
+    background flusher([&] { EXPECT_FALSE(out.flush(forever)); });
+    ASSERT_TRUE(flusher.blocked());
+    out.stop();
+    flusher.join();
 }
 
 // ---- views

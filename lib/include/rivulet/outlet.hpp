@@ -39,7 +39,7 @@ struct consumer_event {
 /// One consumer's share of outlet_stats.
 struct consumer_stats {
     std::string id, name, address, link;
-    std::uint64_t sent = 0;    ///< samples handed to its connection
+    std::uint64_t sent = 0;    ///< samples handed to its connection; async inproc: pulled
     std::uint64_t dropped = 0; ///< samples it lost by being too slow
     std::uint64_t lag = 0;     ///< samples that still wait for it
 };
@@ -73,7 +73,7 @@ class outlet_impl;
 /// consumer. Consumers may come and go at any time.
 ///
 /// Chunks are [samples x channels], row-major. Elements of another numeric type than the stream's are converted in
-/// async mode (rounded to nearest, saturated, NaN to 0 for integer formats) and refused in sync mode.
+/// async mode (rounded to nearest, ties to even, saturated, NaN to 0 for integer formats) and refused in sync mode.
 /// Threads: push from any thread, one at a time (serialised by a mutex); everything else from any thread.
 /// After fork the child's handle is inert: calls throw closed, the destructor does nothing.
 class RIVULET_API outlet {
@@ -148,7 +148,8 @@ public:
     /// Closing waits for a handler at most `linger`. @throws error system.
     void on_control(std::function<control_reply(const control_request&)> handler);
 
-    /// Waits until all that was pushed is handed to the connections of all consumers; false when time is up first.
+    /// Waits until all that was pushed is handed to the connections of all consumers; false when time is up first, or
+    /// the outlet is stopped. Async inproc:// consumers read the outlet's own buffer: they have what they have pulled.
     bool flush(std::chrono::nanoseconds timeout) const;
 
     const stream_info& info() const noexcept;

@@ -36,7 +36,8 @@ bool hub::attach(const std::shared_ptr<attachment>& inlet) {
             else if (history.count() > 0)
                 first =
                     environment_.log->position_since(local_clock() - std::chrono::duration<double>(history).count());
-            inlet->reader = std::make_unique<samples::log_reader>(environment_.log, first, inlet->environment.holds);
+            inlet->reader =
+                std::make_unique<samples::log_reader>(environment_.log, first, inlet->environment.holds, true);
         }
         inlet->joined_at = first;
         inlets_.push_back(inlet);
@@ -63,6 +64,7 @@ void hub::detach(const std::shared_ptr<attachment>& inlet) {
         left = event(consumer_event::kind::left, *inlet);
     }
     room_made(); // a push may be waiting for this one
+    environment_.drains->changed();
     environment_.on_consumer(left);
 }
 
@@ -74,6 +76,19 @@ void hub::room_made() noexcept {
 std::size_t hub::size() const {
     const std::lock_guard lock(mutex_);
     return closed_ ? 0 : inlets_.size();
+}
+
+/// An inlet has what it has pulled: until then it lies in the outlet's log, out of which it may still fall.
+bool hub::drained() const {
+    const std::lock_guard lock(mutex_);
+    const auto all_read = [this] {
+        return std::ranges::none_of(inlets_,
+                                    [](const auto& i) { return i->pending || (i->reader && i->reader->lag() > 0); });
+    };
+    if (all_read() || !environment_.log)
+        return all_read();
+    environment_.log->announce_read(environment_.log->head());
+    return all_read();
 }
 
 consumer_stats hub::stats_of(const attachment& inlet) const {

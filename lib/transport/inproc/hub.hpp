@@ -38,6 +38,7 @@ public:
     void room_made() noexcept;
 
     std::size_t size() const;
+    bool drained() const;
     void add_stats(outlet_stats& stats) const;
     void begin_send(const sync_frame& frame, time_point deadline);
     bool progress(time_point now, poll_set& wait);

@@ -16,7 +16,7 @@ public:
     const std::string& endpoint() const noexcept override { return hub_->endpoint(); }
     std::size_t consumer_count() const override { return hub_->size(); }
     void add_stats(outlet_stats& stats) const override { hub_->add_stats(stats); }
-    bool drained() const override { return true; }
+    bool drained() const override { return hub_->drained(); }
     void begin_send(const sync_frame& frame, time_point deadline) override { hub_->begin_send(frame, deadline); }
     bool progress(time_point now, poll_set& wait) override { return hub_->progress(now, wait); }
     void abort_send() override { hub_->abort_send(); }

@@ -212,6 +212,7 @@ void posix_outlet_link::drop_broken(time_point) {
 
 void posix_outlet_link::on_ready(int fd, std::uint32_t events) {
     const time_point now = clock::now();
+    bool drained = false;
     {
         const std::lock_guard lock(mutex_);
         if (closing_)
@@ -229,11 +230,15 @@ void posix_outlet_link::on_ready(int fd, std::uint32_t events) {
             environment_.io->io.post(*this);
         drop_broken(now);
         rest(now);
+        drained = drain_is_news();
     }
+    if (drained)
+        environment_.drains->changed();
     deliver_events();
 }
 
 void posix_outlet_link::on_turn(time_point now) {
+    bool drained = false;
     {
         const std::lock_guard lock(mutex_);
         if (closing_)
@@ -246,7 +251,10 @@ void posix_outlet_link::on_turn(time_point now) {
             environment_.io->io.post(*this);
         drop_broken(now);
         rest(now);
+        drained = drain_is_news();
     }
+    if (drained)
+        environment_.drains->changed();
     deliver_events();
 }
 
@@ -260,7 +268,10 @@ void posix_outlet_link::wake() noexcept {
         return environment_.io->io.post(*this);
     const bool more = pump(now, 1);
     const bool broken = std::ranges::any_of(peers_, [](const auto& e) { return e.second->broken; });
+    const bool drained = drain_is_news();
     lock.unlock();
+    if (drained)
+        environment_.drains->changed();
     if (more || broken)
         environment_.io->io.post(*this);
 }
@@ -380,6 +391,10 @@ void posix_outlet_link::close(time_point deadline) {
 
 bool posix_outlet_link::drained() const {
     const std::lock_guard lock(mutex_);
+    return drained_locked();
+}
+
+bool posix_outlet_link::drained_locked() const {
     return std::ranges::all_of(peers_, [](const auto& e) { return e.second->broken || e.second->caught_up(); });
 }
 

@@ -100,6 +100,8 @@ private:
     bool finish_up(time_point now, bool& idle);
     void tell(consumer_event::kind what, const peer& p);
     void deliver_events();
+    bool drained_locked() const;
+    bool drain_is_news() const { return environment_.drains->awaited() && drained_locked(); }
 
     const outlet_environment environment_;
     std::unique_ptr<path_guard> guard_;

@@ -12,8 +12,9 @@
 
 namespace rivulet::transport::zmq {
 
-release_signal::release_signal(platform::reactor& io, platform::io_handler& handler)
-    : io_(io), handler_(&handler), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+release_signal::release_signal(platform::reactor& io, platform::io_handler& handler,
+                               std::shared_ptr<drain_watch> drains)
+    : io_(io), handler_(&handler), drains_(std::move(drains)), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!fd_)
         throw error(errc::system, std::string("ZeroMQ link: cannot make an eventfd: ") + std::strerror(errno));
 }
@@ -104,11 +105,13 @@ void frame_flow::release(void*, void* hint) noexcept {
     const std::size_t bytes = s.bytes;
     s.busy.store(false, std::memory_order_release);
     flow.bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
-    flow.frames_.fetch_sub(1, std::memory_order_seq_cst);
+    const bool emptied = flow.frames_.fetch_sub(1, std::memory_order_seq_cst) == 1;
     flow.released_.fetch_add(1, std::memory_order_relaxed);
     if (flow.always_ || (flow.starved_.load(std::memory_order_seq_cst) && flow.roomy() &&
                          flow.starved_.exchange(false, std::memory_order_seq_cst)))
         flow.signal_->notify();
+    if (emptied)
+        flow.signal_->emptied();
     flow.drop_reference();
 }
 

@@ -3,6 +3,7 @@
 #include "platform/reactor.hpp"
 #include "platform/unique_fd.hpp"
 #include "samples/segment.hpp"
+#include "transport/drain_watch.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -16,8 +17,10 @@ namespace rivulet::transport::zmq {
 /// Tells a link that libzmq released something; outlives the link, since releases may come after it. Threads: any.
 class release_signal {
 public:
-    release_signal(platform::reactor& io, platform::io_handler& handler);
+    release_signal(platform::reactor& io, platform::io_handler& handler, std::shared_ptr<drain_watch> drains);
     void notify() noexcept;
+    /// A consumer has no frames in flight any more.
+    void emptied() noexcept { drains_->changed(); }
     /// From now on only the descriptor is written: the link's owner waits by itself.
     void go_direct() noexcept { direct_.store(true, std::memory_order_seq_cst); }
     /// The handler is not called any more.
@@ -29,6 +32,7 @@ private:
     std::mutex mutex_;
     platform::reactor& io_;
     platform::io_handler* handler_;
+    const std::shared_ptr<drain_watch> drains_;
     platform::unique_fd fd_;
     std::atomic<bool> direct_{false};
 };
@@ -59,7 +63,7 @@ public:
     slot* take(std::size_t bytes) noexcept;
     /// After take(bytes) failed: the signal will tell of room, unless there is room already (then false).
     bool starve(std::size_t bytes) noexcept;
-    std::size_t in_flight() const noexcept { return frames_.load(std::memory_order_acquire); }
+    std::size_t in_flight() const noexcept { return frames_.load(std::memory_order_seq_cst); }
     /// Frames released so far.
     std::uint64_t released() const noexcept { return released_.load(std::memory_order_relaxed); }
     /// Makes every release signal (sync). Before the first frame.

@@ -31,8 +31,8 @@ std::unique_ptr<outlet_link> listen(const transport::endpoint& where, const outl
 
 zmq_outlet_link::zmq_outlet_link(const transport::endpoint& where, const outlet_environment& environment)
     : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()),
-      signal_(std::make_shared<release_signal>(environment.io->io, *this)), socket_(*runtime_, ZMQ_XPUB),
-      watch_(*runtime_, socket_) {
+      signal_(std::make_shared<release_signal>(environment.io->io, *this, environment.drains)),
+      socket_(*runtime_, ZMQ_XPUB), watch_(*runtime_, socket_) {
     try {
         configure(where);
         bind(where);
@@ -159,6 +159,7 @@ void zmq_outlet_link::on_turn(time_point now) {
             environment_.io->io.post(*this);
         rest(now);
     }
+    environment_.drains->changed(); // who left, or was shut down, is not waited for any more
     deliver_events();
 }
 

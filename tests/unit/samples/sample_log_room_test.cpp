@@ -256,5 +256,28 @@ TEST(SampleLogRoom, HolderThatBeginsInThePastIsWaitedForFromThere) {
     EXPECT_EQ(got.next, log->head());
 }
 
+TEST(SampleLogRead, TellsOnceThatAnAnnouncingReaderGotThere) {
+    const auto log = make_log(32 << 10);
+    int told = 0;
+    log->on_read([&told] { ++told; });
+    append(*log, 100, overflow::drop_oldest);
+    log_reader silent(log, 0, false);
+    log_reader reader(log, 0, false, true);
+    reader.advance(10);
+    EXPECT_EQ(told, 0) << "nobody asked";
+    log->announce_read(50);
+    silent.advance(60);
+    reader.advance(39);
+    EXPECT_EQ(told, 0);
+    reader.advance(1);
+    EXPECT_EQ(told, 1);
+    reader.advance(50);
+    EXPECT_EQ(told, 1) << "asked once";
+    log->announce_read(100);
+    EXPECT_EQ(told, 1) << "whoever asks looks by himself";
+    reader.skip_to(101);
+    EXPECT_EQ(told, 2);
+}
+
 } // namespace
 } // namespace rivulet::samples
