@@ -417,10 +417,10 @@ void inlet_impl::drive(time_point deadline) {
             wait.add(drive_fd_.get(), POLLIN);
             wait.at(std::min(deadline, next_turn()));
             wait.wait(now_time);
+            if (wait.fds.back().revents != 0)
+                drain(drive_fd_);
         }
         log_->disarm(*this);
-        if (wait.fds.back().revents != 0)
-            drain(drive_fd_);
     }
     last_driven_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
     driving_.store(false, std::memory_order_seq_cst);
