@@ -20,14 +20,15 @@ void for_each_numeric_type(Action action) {
     action(std::int64_t{});
 }
 
-/// Values of T around every limit of every other type. No ties: to which side those are rounded is not promised.
+/// Values of T around every limit of every other type, and ties.
 template<class T>
 std::vector<T> awkward_values() {
     using limits = std::numeric_limits<T>;
     std::vector<T> values{0, 1, -1, 7, -7, 100, -100, limits::min(), limits::max(), limits::lowest()};
     if constexpr (std::is_floating_point_v<T>) {
         for (const double value :
-             {0.4,     0.6,     1.3,          126.6, 127.4,  127.6,  128.4, 128.6, 200.0, 32767.4, 32767.6,
+             {0.5, 1.5, 2.5, 126.5, 127.5, 128.5, 32766.5, 32767.5, 2147483646.5, 2147483647.5, 1.0 + 0x1p-24,
+             1.0 + 0x3p-24, 0.4,     0.6,     1.3,          126.6, 127.4,  127.6,  128.4, 128.6, 200.0, 32767.4, 32767.6,
               32768.6, 40000.0, 2147483648.0, 3e9,   9.2e18, 9.3e18, 1e19,  1e30,  1e-40, 0.1})
             for (const double sign : {1.0, -1.0})
                 values.push_back(static_cast<T>(sign * value));
@@ -45,7 +46,7 @@ std::vector<T> awkward_values() {
     return values;
 }
 
-/// The documented conversion: rounded to nearest, saturated, NaN to 0 for integers.
+/// The documented conversion: rounded to nearest, ties to even, saturated, NaN to 0 for integers.
 template<class To, class From>
 To converted(From value) {
     if constexpr (std::is_floating_point_v<To>) {
@@ -235,6 +236,7 @@ std::vector<std::string> awkward_strings() {
             std::string("\0\0\0", 3),
             std::string("ends in NUL\0", 12),
             "\xC2\xB5V \xE2\x9C\x93 \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x90\x99",
+            "\xFF\xFE not UTF-8", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80\x00",
             "line\r\nbreak\ttab \"quotes\" 'apostrophes', commas;",
             "",
             text_of(255, 1),

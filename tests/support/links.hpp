@@ -91,11 +91,26 @@ inline const link zmq_tcp = tcp_link("zmq");
 inline const link zmq_ipc = path_link("zmq_ipc", "zmq+ipc://");
 inline const link posix_tcp = tcp_link("posix");
 inline const link posix_unix = path_link("posix_unix", "posix+unix://");
+inline const link posix_sctp{"posix_sctp", [] { return "posix+sctp://127.0.0.1:*"; },
+                             [] { return "posix+sctp://" + free_tcp_address(); }};
+
+/// Modules and containers decide about SCTP; where the kernel lacks it, no suite runs over it.
+inline bool kernel_has_sctp() {
+    const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SCTP);
+    if (probe >= 0)
+        ::close(probe);
+    return probe >= 0;
+}
+inline std::vector<link> with_sctp(std::vector<link> links) {
+    if (kernel_has_sctp())
+        links.push_back(posix_sctp);
+    return links;
+}
 
 /// Every link.
-inline const std::vector<link> all{inproc, zmq_tcp, zmq_ipc, posix_tcp, posix_unix};
+inline const std::vector<link> all = with_sctp({inproc, zmq_tcp, zmq_ipc, posix_tcp, posix_unix});
 /// Those that other processes can use.
-inline const std::vector<link> between_processes{zmq_tcp, zmq_ipc, posix_tcp, posix_unix};
+inline const std::vector<link> between_processes = with_sctp({zmq_tcp, zmq_ipc, posix_tcp, posix_unix});
 /// Those that any ZeroMQ program can reach.
 inline const std::vector<link> zmq{zmq_tcp, zmq_ipc};
 /// Those that a raw TCP client can reach.

@@ -16,7 +16,7 @@ namespace rivulet {
 enum class channel_format : std::uint8_t {
     float32 = 1,
     float64 = 2,
-    string = 3, ///< UTF-8, any length, embedded NUL survives
+    string = 3, ///< UTF-8, any length; bytes are carried as they are, an embedded NUL and invalid UTF-8 too
     int32 = 4,
     int16 = 5,
     int8 = 6,

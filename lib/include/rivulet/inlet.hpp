@@ -42,10 +42,10 @@ struct pull_result {
 struct inlet_stats {
     std::uint64_t samples = 0; ///< received from the outlet
     std::uint64_t pulled = 0;
-    std::uint64_t lost = 0;     ///< missing in what was received, or dropped here for lack of room; as far as pulled
-    std::uint64_t buffered = 0; ///< waiting to be pulled
-    std::uint64_t frames = 0;
-    std::uint64_t bytes = 0;      ///< of frames
+    std::uint64_t lost = 0;       ///< missing in what was received, or dropped here for lack of room; as far as pulled
+    std::uint64_t buffered = 0;   ///< waiting to be pulled
+    std::uint64_t frames = 0;     ///< of data; none where the outlet's own buffer is read (async inproc)
+    std::uint64_t bytes = 0;      ///< of those frames
     std::uint64_t reconnects = 0; ///< greetings after the first
     std::uint64_t ignored = 0;    ///< malformed, unknown or unexpected frames
     bool connected = false;
@@ -89,7 +89,8 @@ private:
 };
 
 /// The consumer's end of a stream. The constructor returns when the outlet has registered it: the very next push
-/// reaches it. Numeric elements are converted to the type pulled (rounded to nearest, saturated, NaN to 0).
+/// reaches it. Numeric elements are converted to the type pulled (rounded to nearest, ties to even, saturated, NaN to
+/// 0 for integers).
 /// Threads: pull and friends from one thread at a time; stats and close from any. After fork: as outlet.
 class RIVULET_API inlet {
 public:
