@@ -99,7 +99,7 @@ public:
     void begin(const stream_info& info) override {
         format_ = info.format;
         channels_ = static_cast<std::size_t>(info.channel_count);
-        head_ = "{";
+        head_.assign(1, '{'); // g++ 12 warns of a bug of its own at = "{"
         if (options_.name_stream) {
             head_ += "\"name\":";
             append_json_string(head_, info.name);
