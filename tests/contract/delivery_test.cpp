@@ -186,7 +186,8 @@ TEST_P(Delivery, LateConsumerGetsExactlyWhatIsPushedAfterItJoined) {
 }
 
 TEST_P(Delivery, ConsumerThatJoinsInFullFlowGetsAGapFreeTail) {
-    outlet out = serve(counter(), {.buffer = MiB});
+    // Both sides wait, so that nobody loses samples for want of a CPU: any gap comes from the joining.
+    outlet out = serve(counter(), {.full = on_full::wait, .buffer = MiB, .send_timeout = patience});
     std::atomic<bool> stop{false};
     std::uint64_t pushed = 0;
     background producer([&] {
@@ -194,21 +195,23 @@ TEST_P(Delivery, ConsumerThatJoinsInFullFlowGetsAGapFreeTail) {
             out.push_sample(static_cast<std::int64_t>(pushed), 1.0);
         out.stop();
     });
-    std::vector<recording<std::int64_t>> heads;
-    std::vector<inlet> inlets;
-    for (int i = 0; i < 10; ++i) {
-        inlets.push_back(connect(out, {.max_buffered = MiB}));
-        heads.push_back(pull<std::int64_t>(inlets.back(), 100));
+    std::array<tally, 10> tails;
+    std::vector<std::unique_ptr<inlet>> inlets;
+    std::vector<std::unique_ptr<background>> pullers;
+    for (tally& tail : tails) {
+        inlets.push_back(std::make_unique<inlet>(connect(out, {.full = when_full::hold, .max_buffered = MiB})));
+        pullers.push_back(std::make_unique<background>([&tail, in = inlets.back().get()] { tail = follow(*in); }));
     }
+    const std::uint64_t all_there = out.stats().pushed;
+    EXPECT_TRUE(eventually([&] { return out.stats().pushed >= all_there + 1000; }));
     stop = true;
     producer.join();
-    for (std::size_t i = 0; i < inlets.size(); ++i) {
-        const auto tail = pull<std::int64_t>(inlets[i]);
-        const std::uint64_t first = heads[i].sequences.at(0);
-        EXPECT_TRUE(holds_exactly(heads[i], first, first + 100));
-        EXPECT_EQ(heads[i].sequences.back() + 1 + tail.lost + tail.samples, pushed);
-        EXPECT_TRUE(values_fit_sequences(tail));
+    for (const auto& puller : pullers)
+        puller->join();
+    for (const tally& tail : tails) {
         EXPECT_TRUE(tail.ended);
+        EXPECT_LE(tail.first, all_there);
+        EXPECT_TRUE(holds_exactly(tail, tail.first, pushed));
     }
 }
 
