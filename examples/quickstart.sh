@@ -24,7 +24,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 endpoint=zmq+ipc://$work/demo.sock
-publish=("$bin/stream-pub" --name demo --channels 4 --rate 10 --signal sine --bind "$endpoint")
+publish=("$bin/stream-pub" --name demo --channels 2 --rate 10 --signal sine --bind "$endpoint")
 subscribe=("$bin/stream-sub" --connect "$endpoint" --count 30 --timeout 20)
 
 printf '\n$ %s &\n' "${publish[*]}"
@@ -38,7 +38,7 @@ wait "$publisher"
 publisher=''
 cat <<END
 
-That was 3 seconds of a 4-channel stream at 10 Hz: time stamp in seconds, then the channels.
+That was 3 seconds of a 2-channel stream at 10 Hz: time stamp in seconds, then the channels.
 The programs are in $root/$bin; each explains itself with --help. To install them and the library:
   cmake --install build/release --prefix /usr/local
 END
