@@ -11,8 +11,10 @@
 
 namespace rivulet::core {
 
+std::string new_uid() { return wire::to_string(wire::make_token()); }
+
 void fill_identity(stream_info& info, const config& settings) {
-    info.uid = wire::to_string(wire::make_token());
+    info.uid = new_uid();
     std::array<char, HOST_NAME_MAX + 1> host{};
     if (::gethostname(host.data(), host.size() - 1) == 0)
         info.host = host.data();

@@ -15,20 +15,9 @@ inlet_buffer::inlet_buffer(const samples::log_options& options, when_full policy
     : options_(options), policy_(policy == when_full::hold ? overflow::refuse : overflow::drop_oldest),
       log_(std::make_shared<samples::sample_log>(options)) {}
 
+/// What is held back comes before it.
 void inlet_buffer::mark(std::uint64_t sequence, bool new_segment) {
-    const std::lock_guard lock(marks_mutex_);
-    const std::uint64_t position = log_->head();
-    if (marks_.empty())
-        next_mark_.store(position, std::memory_order_release);
-    marks_.push_back({position, sequence, new_segment});
-}
-
-sequence_mark inlet_buffer::take_mark() {
-    const std::lock_guard lock(marks_mutex_);
-    const sequence_mark taken = marks_.front();
-    marks_.pop_front();
-    next_mark_.store(marks_.empty() ? UINT64_MAX : marks_.front().position, std::memory_order_release);
-    return taken;
+    marks_.add({log_->head() + (held_count_ - held_done_), sequence, new_segment});
 }
 
 void inlet_buffer::start_segment(std::uint64_t next_sequence) {

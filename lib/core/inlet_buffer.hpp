@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/sequence_marks.hpp"
 #include "samples/sample_log.hpp"
 #include "wire/frame.hpp"
 
@@ -13,13 +14,6 @@
 #include <mutex>
 
 namespace rivulet::core {
-
-/// Where the sequence numbers of an inlet's log change their relation to its positions.
-struct sequence_mark {
-    std::uint64_t position = 0; ///< of the log: what lies from here on
-    std::uint64_t sequence = 0; ///< has sequence numbers from here on
-    bool new_segment = false;   ///< and comes from another outlet
-};
 
 /// The inlet's own sample log and what a plain log does not know: gaps, segments and the end.
 /// Threads: the receiving thread writes (start_segment, append, end), the pulling one reads marks.
@@ -53,9 +47,8 @@ public:
     /// The sequence number after the last sample, once ended. Pulling thread, after log()->finished().
     std::uint64_t final_sequence() const noexcept { return final_.load(std::memory_order_acquire); }
 
-    /// The first mark not taken yet, UINT64_MAX if there is none: cheap enough for every pull.
-    std::uint64_t next_mark() const noexcept { return next_mark_.load(std::memory_order_acquire); }
-    sequence_mark take_mark();
+    /// Where sequence numbers change; taken by the pulling thread.
+    sequence_marks& marks() noexcept { return marks_; }
 
 private:
     void mark(std::uint64_t sequence, bool new_segment);
@@ -94,9 +87,7 @@ private:
     std::atomic<std::uint64_t> repeated_{0};
     std::atomic<std::uint64_t> final_{0};
 
-    std::mutex marks_mutex_;
-    std::deque<sequence_mark> marks_;
-    std::atomic<std::uint64_t> next_mark_{UINT64_MAX};
+    sequence_marks marks_;
 };
 
 } // namespace rivulet::core

@@ -31,6 +31,12 @@ std::string name_of(const inlet_options& options) {
     return options.name.empty() ? core::process_name() : options.name.substr(0, 64);
 }
 
+/// One outlet, in two of its segments perhaps: the uid is another, all else is not.
+bool same_outlet(const stream_info& a, const stream_info& b) {
+    return a.created_at == b.created_at && a.host == b.host && a.name == b.name && a.source_id == b.source_id &&
+           a.format == b.format && a.channel_count == b.channel_count && a.nominal_rate_hz == b.nominal_rate_hz;
+}
+
 std::int64_t ns_of(time_point t) noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
 }
@@ -99,11 +105,13 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
     {
         const std::lock_guard lock(buffer_mutex_);
         shared_ = own_reader_ == nullptr;
+        marks_ = shared_ ? &shared_marks_ : &buffer_->marks();
         log_ = reader_->shared_log();
     }
     next_sequence_ = reader_->position();
     channels_ = log_->options().channels;
     format_ = log_->options().format;
+    service_.look_up();
     log_->add_waiter(*this);
     opened_.store(true, std::memory_order_release);
     if (link_->fd() >= 0)
@@ -139,7 +147,7 @@ transport::greeting_answer inlet_impl::judge(const wire::info_frame& greeting) {
     using transport::greeting_answer;
     const stream_info& came = greeting.info;
     const std::lock_guard info_lock(info_mutex_);
-    if (came.uid == info_.uid)
+    if (came.uid == info_.uid || same_outlet(came, info_))
         return greeting_answer::go_on;
     if (info_.source_id.empty()) {
         failure_ = fmt::format("{}: another outlet answers there now, and the stream had no source id that would tell "
@@ -176,12 +184,15 @@ transport::greeting_answer inlet_impl::on_greeting(const wire::info_frame& greet
             return answer;
         }
     bool new_uid = first;
+    bool reconnected = true;
     {
         const std::lock_guard info_lock(info_mutex_);
         new_uid = first || greeting.info.uid != info_.uid;
+        reconnected = !new_uid || !same_outlet(greeting.info, info_) || !connected_.load(std::memory_order_acquire);
         info_ = greeting.info;
     }
-    greetings_.fetch_add(1, std::memory_order_relaxed);
+    if (reconnected)
+        greetings_.fetch_add(1, std::memory_order_relaxed);
     connected_.store(true, std::memory_order_release);
     stranger_told_ = false;
     service_.stream_is(greeting.info.uid, greeting.service);
@@ -200,8 +211,11 @@ transport::greeting_answer inlet_impl::on_greeting(const wire::info_frame& greet
         }
         if (new_uid)
             buffer_->start_segment(next_sequence);
+    } else if (new_uid) {
+        // A new segment of the outlet begins where its log ends: it holds pushes up meanwhile.
+        shared_marks_.add({first ? shared->position() : shared->log().head(), next_sequence, true});
     }
-    if (!first)
+    if (!first && reconnected)
         ctx_->log->info("stream_recovered",
                         {{"stream", greeting.info.name}, {"endpoint", endpoint_}, {"uid", greeting.info.uid}},
                         new_uid ? "another outlet of the same source: a new segment begins" : "connected again");
@@ -475,8 +489,8 @@ void inlet_impl::check_usable() const {
 
 /// Brings offset_ up to date for what lies at `position`.
 void inlet_impl::apply_marks(std::uint64_t position) {
-    while (buffer_ && buffer_->next_mark() <= position) {
-        const core::sequence_mark mark = buffer_->take_mark();
+    while (marks_->next() <= position) {
+        const core::sequence_mark mark = marks_->take();
         if (mark.new_segment) {
             const std::uint64_t reached = mark.position + offset_;
             if (!first_segment_ && reached > next_sequence_)
@@ -499,11 +513,8 @@ bool inlet_impl::look(std::uint32_t max, next_chunk& out) {
     out.result = {};
     apply_marks(out.span.position);
     out.result.new_segment = new_segment_;
-    if (buffer_) {
-        const std::uint64_t next_mark = buffer_->next_mark();
-        if (next_mark - out.span.position < out.span.count)
-            out.span.count = static_cast<std::uint32_t>(next_mark - out.span.position);
-    }
+    if (const std::uint64_t left = marks_->next() - out.span.position; left < out.span.count)
+        out.span.count = static_cast<std::uint32_t>(left);
     out.result.samples = out.span.count;
     out.result.first_sequence = out.span.position + offset_;
     out.result.lost_before = out.result.first_sequence - next_sequence_;
@@ -569,7 +580,7 @@ std::optional<pull_result> inlet_impl::at_end() {
     if (!log_->finished() || reader_->lag() > 0)
         return std::nullopt;
     apply_marks(reader_->position());
-    const std::uint64_t final = buffer_ ? buffer_->final_sequence() : log_->head();
+    const std::uint64_t final = buffer_ ? buffer_->final_sequence() : log_->head() + offset_;
     pull_result ended{.samples = 0,
                       .first_sequence = final,
                       .lost_before = 0,

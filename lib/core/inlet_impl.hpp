@@ -166,6 +166,8 @@ private:
     samples::log_reader* reader_ = nullptr; ///< the link's, or own_reader_; set at the first greeting
     bool shared_ = false;                   ///< reader_ is in the outlet's own log
     std::unique_ptr<samples::log_reader> own_reader_;
+    core::sequence_marks shared_marks_; ///< of the outlet's own log
+    core::sequence_marks* marks_ = nullptr;
     std::uint64_t offset_ = 0;        ///< sequence number = position + offset_ (modulo 2^64)
     std::uint64_t next_sequence_ = 0; ///< what the next pull should bring
     bool first_segment_ = true;

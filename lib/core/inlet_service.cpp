@@ -75,7 +75,13 @@ time_point overdue(time_point deadline) {
 } // namespace
 
 inlet_service::inlet_service(std::shared_ptr<detail::context_impl> ctx, std::string endpoint, std::string name)
-    : ctx_(std::move(ctx)), endpoint_(std::move(endpoint)), name_(std::move(name)) {}
+    : ctx_(std::move(ctx)), endpoint_(std::move(endpoint)), name_(std::move(name)), reached_{endpoint_} {}
+
+void inlet_service::look_up() {
+    auto found = transport::numeric_forms(endpoint_);
+    const std::lock_guard lock(mutex_);
+    reached_ = std::move(found);
+}
 
 void inlet_service::consumer_is(std::string id) {
     const std::lock_guard lock(mutex_);
@@ -83,14 +89,12 @@ void inlet_service::consumer_is(std::string id) {
 }
 
 void inlet_service::stream_is(const std::string& uid, std::vector<std::string> service) {
-    std::shared_ptr<service::client> before; // lets go of it without the lock
+    // The client of another list is replaced at the next use: letting go of it waits for its calls, and whoever says
+    // this may hold locks.
     const std::lock_guard lock(mutex_);
     uid_ = uid;
-    if (service != offered_) {
-        offered_ = std::move(service);
-        before = std::move(client_);
-    }
-    if (keeps_time_ && client_)
+    offered_ = std::move(service);
+    if (keeps_time_ && client_ && client_of_ == offered_)
         client_->time().start(uid_);
 }
 
@@ -113,21 +117,32 @@ std::string inlet_service::uid() const {
 /// nullptr: the outlet names no service that could be reached.
 std::shared_ptr<service::client> inlet_service::client(bool may_block) {
     std::vector<std::string> offered;
+    std::vector<std::string> reached;
+    std::shared_ptr<service::client> before;
     {
         const std::lock_guard lock(mutex_);
         if (closed_)
             throw error(errc::closed, title() + ": it was closed; open a new inlet to go on");
-        if (client_)
+        if (client_ && client_of_ == offered_)
             return client_;
+        before = std::move(client_);
         offered = offered_;
+        reached = reached_;
     }
-    auto addresses = transport::reachable_services(offered, endpoint_, may_block);
+    if (before)
+        before->cancel(this);
+    std::vector<transport::endpoint> addresses;
+    for (const std::string& data : reached)
+        for (transport::endpoint& where : transport::reachable_services(offered, data, may_block))
+            addresses.push_back(std::move(where));
     if (addresses.empty())
         return nullptr;
     auto found = ctx_->clients.get(std::move(addresses));
     const std::lock_guard lock(mutex_);
-    if (!client_ && !closed_ && offered == offered_)
+    if (!client_ && !closed_ && offered == offered_) {
         client_ = found;
+        client_of_ = std::move(offered);
+    }
     return found;
 }
 

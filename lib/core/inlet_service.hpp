@@ -27,6 +27,9 @@ public:
     /// This is the stream, and where it says that requests are answered. Never blocks.
     void stream_is(const std::string& uid, std::vector<std::string> service);
 
+    /// Looks up the host of the data, so that calls that must not block know where to go. May take seconds.
+    void look_up();
+
     /// The outlet knows the inlet's data connection by this id from now on.
     void consumer_is(std::string id);
 
@@ -79,10 +82,12 @@ private:
     const std::string name_;
 
     mutable std::mutex mutex_;
+    std::vector<std::string> reached_; ///< the endpoint of the data, with addresses in place of a name
     std::string uid_;
     std::string consumer_;
     std::vector<std::string> offered_; ///< as the info frame says
     std::shared_ptr<service::client> client_;
+    std::vector<std::string> client_of_; ///< what was offered when it was made
     bool keeps_time_ = false;
     bool closed_ = false;
 };

@@ -107,6 +107,7 @@ void outlet::on_control(std::function<control_reply(const control_request&)> han
     alive(impl_).set_control_handler(std::move(handler));
 }
 bool outlet::flush(std::chrono::nanoseconds timeout) const { return alive(impl_).flush(timeout); }
+void outlet::reset_uid() { alive(impl_).reset_uid(); }
 const stream_info& outlet::info() const noexcept {
     static const stream_info none;
     return impl_ ? impl_->info() : none;

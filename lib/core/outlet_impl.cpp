@@ -46,6 +46,7 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
     }
     environment_.io = ctx_;
     environment_.info = &info_;
+    environment_.segments = std::make_shared<transport::stream_segments>(info_);
     environment_.log = log_;
     environment_.drains = std::make_shared<transport::drain_watch>();
     if (log_)
@@ -268,7 +269,7 @@ void outlet_impl::send(const std::byte* values, std::size_t samples, std::size_t
         frame.head = wire::encode_data_head(frame.header, buffer);
         send_frame(frame);
         sequence_ += n;
-        pushed_sync_.store(sequence_, std::memory_order_relaxed);
+        pushed_sync_.fetch_add(n, std::memory_order_relaxed);
         done += n;
     }
 }
@@ -390,6 +391,19 @@ outlet_stats outlet_impl::stats() const {
     for (const auto& link : links_)
         link->add_stats(result);
     return result;
+}
+
+void outlet_impl::reset_uid() {
+    const std::lock_guard lock(producer_);
+    check_open();
+    stream_info next = info();
+    next.uid = core::new_uid();
+    const std::string uid = next.uid;
+    environment_.segments->begin(std::move(next), log_ ? log_->head() : 0, log_ ? log_->oldest() : 0);
+    sequence_ = 0;
+    service_->begin_segment(uid);
+    for (const auto& link : links_)
+        link->begin_segment();
 }
 
 std::vector<std::string> outlet_impl::endpoints() const { return endpoints_; }

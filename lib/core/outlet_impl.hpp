@@ -54,7 +54,8 @@ public:
     void stop(std::chrono::nanoseconds linger);
     void stop() { stop(linger_); }
 
-    const stream_info& info() const noexcept { return info_; }
+    void reset_uid();
+    const stream_info& info() const noexcept { return *environment_.segments->current()->info; }
     bool inert() const noexcept { return fork_.in_child(); }
 
 private:
@@ -73,7 +74,7 @@ private:
 
     const platform::fork_guard fork_;
     const std::shared_ptr<context_impl> ctx_;
-    stream_info info_;
+    stream_info info_; ///< as it was at first
     std::size_t channels_ = 0;
     std::size_t sample_bytes_ = 0;
     std::chrono::nanoseconds send_timeout_;

@@ -1,6 +1,7 @@
 #include "core/outlet_service.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rivulet::core {
 namespace {
@@ -24,7 +25,8 @@ outlet_service::outlet_service(std::shared_ptr<detail::context_impl> ctx, std::s
 void outlet_service::start(const transport::outlet_environment& environment, std::function<outlet_stats()> stats) {
     environment_ = &environment;
     stats_ = std::move(stats);
-    ctx_->services.add(environment.info->uid, *this);
+    uid_ = environment.info->uid;
+    ctx_->services.add(uid_, *this);
 }
 
 void outlet_service::begin_stop() {
@@ -32,13 +34,24 @@ void outlet_service::begin_stop() {
     worker_.begin_stop();
 }
 
+void outlet_service::begin_segment(const std::string& uid) {
+    ctx_->services.add(uid, *this);
+    ctx_->services.forget(uid_before_);
+    uid_before_ = std::exchange(uid_, uid);
+}
+
 std::shared_ptr<const std::vector<std::byte>> outlet_service::info_frame() {
-    if (!info_)
+    if (const auto current = environment_->segments->current(); info_of_ != current) {
         info_ = std::make_shared<const std::vector<std::byte>>(
-            wire::encode_info(transport::describe_stream(*environment_, 0, false)));
+            wire::encode_info(transport::describe_stream(*environment_, *current, 0, false)));
+        info_of_ = current;
+    }
     return info_;
 }
 
-service::target::history outlet_service::kept() const { return {environment_->log, 0, environment_->info->uid}; }
+service::target::history outlet_service::kept() const {
+    const auto current = environment_->segments->current();
+    return {environment_->log, current->base, current->info->uid};
+}
 
 } // namespace rivulet::core

@@ -26,6 +26,8 @@ public:
 
     /// Begins to answer. @param stats of the outlet.
     void start(const transport::outlet_environment& environment, std::function<outlet_stats()> stats);
+    /// The outlet has another uid; requests that name the one before are answered as well.
+    void begin_segment(const std::string& uid);
     void set_handler(control_worker::handler wanted) { worker_.set_handler(std::move(wanted)); }
     /// Answers no more.
     void begin_stop();
@@ -46,7 +48,9 @@ private:
     control_worker worker_;
     const transport::outlet_environment* environment_ = nullptr;
     std::function<outlet_stats()> stats_;
+    std::string uid_, uid_before_;                       ///< the outlet's producer lock
     std::shared_ptr<const std::vector<std::byte>> info_; ///< made when it is first asked for; I/O thread
+    transport::segment_share info_of_;                   ///< what it describes
 };
 
 } // namespace rivulet::core

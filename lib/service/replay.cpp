@@ -32,8 +32,7 @@ void add_frame(wire::replay_writer& out, const samples::log_span& span, const ta
     const auto offsets = text ? std::as_bytes(span.offsets()) : wire::bytes_view();
     const wire::bytes_view values = text ? span.text() : wire::bytes_view(span.samples(), span.sample_bytes());
     std::array<wire::stamp_run, wire::max_stamp_runs> runs;
-    wire::data_header header = transport::describe(span, offsets.size() + values.size(), runs);
-    header.first_sequence -= kept.base;
+    const wire::data_header header = transport::describe(span, kept.base, offsets.size() + values.size(), runs);
     std::array<std::byte, wire::data_head_capacity(wire::max_stamp_runs)> buffer;
     out.add(wire::encode_data_head(header, buffer), offsets, values);
 }

@@ -51,6 +51,7 @@ server::lease server::open_for(std::string_view data) {
     const transport::endpoint where =
         transport::service_address_for(transport::parse_endpoint(data, transport::endpoint_use::listen));
     const std::lock_guard lock(listeners_mutex_);
+    std::erase_if(listeners_, [](const auto& entry) { return entry.second.expired(); });
     auto& slot = listeners_[where.to_string()];
     if (auto open = slot.lock())
         return open;
@@ -71,6 +72,11 @@ server::lease server::open_for(std::string_view data) {
 void server::add(const std::string& uid, target& who) {
     const std::lock_guard lock(mutex_);
     targets_[uid] = &who;
+}
+
+void server::forget(const std::string& uid) {
+    const std::lock_guard lock(mutex_);
+    targets_.erase(uid);
 }
 
 void server::remove(target& who) {

@@ -65,8 +65,10 @@ public:
     /// nullptr, and a warning in the log: it cannot be opened.
     lease open_for(std::string_view endpoint);
 
-    /// From now on requests that name `uid` are for `who`, as well as those with earlier uids of his.
+    /// From now on requests that name `uid` are for `who`, who may have several.
     void add(const std::string& uid, target& who);
+    /// Requests that name this uid find nobody.
+    void forget(const std::string& uid);
     /// When it returns, `who` is not called any more. Not from within a call of his.
     void remove(target& who);
 

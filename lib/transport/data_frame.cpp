@@ -2,9 +2,10 @@
 
 namespace rivulet::transport {
 
-wire::data_header describe(const samples::log_span& span, std::size_t payload_bytes, std::span<wire::stamp_run> store) {
+wire::data_header describe(const samples::log_span& span, std::uint64_t base, std::size_t payload_bytes,
+                           std::span<wire::stamp_run> store) {
     wire::data_header header;
-    header.first_sequence = span.position;
+    header.first_sequence = span.position - base;
     header.count = span.count;
     header.payload_bytes = payload_bytes;
     if (span.count == 1) {

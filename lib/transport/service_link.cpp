@@ -78,6 +78,16 @@ endpoint service_address_for(const endpoint& data) {
     return where;
 }
 
+std::vector<std::string> numeric_forms(std::string_view data) {
+    std::vector<std::string> result;
+    if (const auto where = parsed(data, endpoint_use::connect); where && where->kind == endpoint::family::tcp)
+        for (const endpoint& address : posix::with_addresses(*where, true))
+            result.push_back(address.to_string());
+    if (result.empty())
+        result.emplace_back(data);
+    return result;
+}
+
 std::vector<endpoint> reachable_services(const std::vector<std::string>& service, std::string_view data, bool names) {
     std::vector<endpoint> result;
     const auto reached = parsed(data, endpoint_use::connect);

@@ -79,6 +79,10 @@ std::shared_ptr<service_connection> connect_service(const endpoint& where, io_co
 /// of the rest. Equal results may share one listener. The path ends with / where it is a folder only.
 endpoint service_address_for(const endpoint& data);
 
+/// The endpoint once for each address of its host; itself where it names none, or one that cannot be found. May take
+/// seconds.
+std::vector<std::string> numeric_forms(std::string_view data);
+
 /// The endpoints of an info frame's `service` list as a consumer of `data` can try to reach them, best first: a
 /// wildcard host is the one that data was reached on. Names are resolved, which may take seconds, unless `names` is
 /// false: then endpoints with names are left out. What cannot be used is left out.

@@ -7,6 +7,7 @@
 #include "transport/zmq/zmq_inlet_link.hpp"
 #include "transport/zmq/zmq_outlet_link.hpp"
 
+#include <rivulet/clock.hpp>
 #include <rivulet/error.hpp>
 
 #include <algorithm>
@@ -62,14 +63,33 @@ wire::hello make_hello(const inlet_environment& environment) {
     return hello;
 }
 
-wire::info_frame describe_stream(const outlet_environment& environment, std::uint64_t next, bool inproc) {
+wire::info_frame describe_stream(const outlet_environment& environment, const stream_segment& segment,
+                                 std::uint64_t next, bool inproc) {
     wire::info_frame frame;
-    frame.info = *environment.info;
+    frame.info = *segment.info;
     frame.next_sequence = next;
     for (const std::string& endpoint : environment.service)
         if (endpoint.starts_with("inproc") == inproc)
             frame.service.push_back(endpoint);
     return frame;
+}
+
+start_point start_of(const outlet_environment& environment, const wire::hello* hello) {
+    const samples::sample_log& log = *environment.log;
+    if (hello && !hello->resume_uid.empty())
+        if (const segment_share found = environment.segments->find(hello->resume_uid)) {
+            // It may have missed the end of a segment that is over: from there it goes on into the next.
+            const std::uint64_t end = std::min(log.head(), found->end.load(std::memory_order_seq_cst));
+            const std::uint64_t wanted = std::min(hello->resume_from, end - found->base) + found->base;
+            return {found, std::max(wanted, std::min(log.oldest(), end))};
+        }
+    const segment_share current = environment.segments->current();
+    std::uint64_t position = log.head();
+    if (hello && hello->history_ns == UINT64_MAX)
+        position = log.oldest();
+    else if (hello && hello->history_ns > 0)
+        position = log.position_since(local_clock() - static_cast<double>(hello->history_ns) * 1e-9);
+    return {current, std::max(position, current->base)};
 }
 
 std::unique_ptr<outlet_link> open_outlet_link(std::string_view text, const outlet_environment& environment) {

@@ -3,6 +3,7 @@
 #include "platform/futex.hpp"
 #include "samples/sample_log.hpp"
 #include "transport/drain_watch.hpp"
+#include "transport/stream_segments.hpp"
 #include "wire/frame.hpp"
 
 #include <rivulet/options.hpp>
@@ -34,7 +35,8 @@ class io_context;
 /// of the link held that its public operations take.
 struct outlet_environment {
     std::shared_ptr<io_context> io;
-    const stream_info* info = nullptr;
+    const stream_info* info = nullptr; ///< as it was at first: all but its uid holds for all segments
+    std::shared_ptr<stream_segments> segments;
     std::vector<std::string> service;         ///< where requests are answered, inproc included
     std::shared_ptr<samples::sample_log> log; ///< async; null in sync mode
     std::shared_ptr<drain_watch> drains;      ///< to be told when drained() may have become true
@@ -45,8 +47,20 @@ struct outlet_environment {
     std::function<void(const consumer_event&)> on_consumer; ///< told of every change, in order
 };
 
-/// The info frame of an outlet whose next sample is `next`. Only inproc consumers are told of inproc services.
-wire::info_frame describe_stream(const outlet_environment& environment, std::uint64_t next, bool inproc);
+/// The info frame of an outlet whose next sample is `next` of that segment. Only inproc consumers are told of inproc
+/// services.
+wire::info_frame describe_stream(const outlet_environment& environment, const stream_segment& segment,
+                                 std::uint64_t next, bool inproc);
+
+/// Where a new consumer begins: a position in the log, and its segment.
+struct start_point {
+    segment_share segment;
+    std::uint64_t position = 0;
+
+    std::uint64_t sequence() const noexcept { return position - segment->base; }
+};
+/// As its hello asks; nullptr: with the next sample. Async.
+start_point start_of(const outlet_environment& environment, const wire::hello* hello);
 
 /// One frame of a sync push: the payload lies in the caller's memory.
 struct sync_frame {
@@ -98,6 +112,10 @@ public:
     /// Sync: the bytes are in the kernel when begin_send returns, as a rule; such links go first.
     virtual bool sends_directly() const noexcept { return false; }
 
+    /// The outlet's stream has come to another segment: consumers are told of it when they get there. The log, if there
+    /// is one, has all samples of the one before; no push is under way. Any thread.
+    virtual void begin_segment() = 0;
+
     /// Stops accepting, drains until `deadline`, tells consumers that the stream ended, disconnects. Blocks at most
     /// until about the deadline; idempotent. No operation but the destructor follows. Calling thread: not the I/O
     /// thread's handlers of this link.
@@ -126,8 +144,9 @@ class frame_sink {
 public:
     virtual ~frame_sink() = default;
     /// The outlet answered: this is the stream, and the sequence of the first sample that will come. Called again
-    /// after each reconnect. `shared`: a cursor in the outlet's own log, to be read in place of what on_data would
-    /// deliver (positions are sequence numbers); owned by the link until its destruction, used by the pulling thread.
+    /// after each reconnect, and when the outlet has come to another segment. `shared`: a cursor in the outlet's own
+    /// log, to be read in place of what on_data would deliver (positions are sequence numbers); owned by the link until
+    /// its destruction, used by the pulling thread.
     virtual greeting_answer on_greeting(const wire::info_frame& info, std::uint64_t next_sequence,
                                         samples::log_reader* shared) = 0;
     /// What a hello should ask for. Asked before each connection.

@@ -78,6 +78,7 @@ TEST_P(DyingProducer, RequestsInFlightEndAtOnceWithAnUnknownOutcome) {
     ASSERT_TRUE(producer.says("asked"));
     producer.signal(SIGKILL);
     EXPECT_FALSE(answer.get_future().get()) << "its handler had begun";
+    ASSERT_TRUE(producer.exit_code()); // until it is all gone, its socket may take one more connection
     // What is asked of the dead is never sent, and says so without waiting for its time.
     const auto reply = in.send_control(bytes("x"), {.timeout = forever});
     ASSERT_TRUE(reply);

@@ -152,6 +152,12 @@ public:
     /// the outlet is stopped. Async inproc:// consumers read the outlet's own buffer: they have what they have pulled.
     bool flush(std::chrono::nanoseconds timeout) const;
 
+    /// Begins a new segment: a new uid, and sequence numbers from 0. Consumers first get what was pushed before, then the
+    /// new info; their next pull says new_segment. The history before is not kept for anybody who comes later.
+    /// @throws error closed. Threads: any; waits for a push under way.
+    void reset_uid();
+
+    /// The stream as consumers see it now. The reference is valid until the next reset_uid.
     const stream_info& info() const noexcept;
     /// The endpoints in use, in the order of the options, with actual ports, in a form that connects from this host.
     std::vector<std::string> endpoints() const;

@@ -11,8 +11,7 @@
 namespace rivulet::transport::inproc {
 
 hub::hub(std::string endpoint, const outlet_environment& environment)
-    : endpoint_(std::move(endpoint)), environment_(environment), info_(describe_stream(environment, 0, true)),
-      room_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : endpoint_(std::move(endpoint)), environment_(environment), room_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!room_)
         throw error(errc::system, "endpoint " + endpoint_ + ": cannot make an eventfd: " + std::strerror(errno));
 }
@@ -21,7 +20,19 @@ consumer_event hub::event(consumer_event::kind what, const attachment& inlet) co
     return {what, wire::to_string(inlet.id), inlet.environment.name, {}, endpoint_, next_sequence()};
 }
 
-std::uint64_t hub::next_sequence() const { return environment_.log ? environment_.log->head() : sync_next_; }
+start_point hub::start(const wire::hello* hello) const {
+    if (environment_.log)
+        return start_of(environment_, hello);
+    return {environment_.segments->current(), 0};
+}
+
+std::uint64_t hub::next_sequence() const { return environment_.log ? start(nullptr).sequence() : sync_next_; }
+
+void hub::greet(const attachment& inlet, const start_point& begin) const {
+    const std::uint64_t next = environment_.log ? begin.sequence() : sync_next_;
+    inlet.environment.sink->on_greeting(describe_stream(environment_, *begin.segment, next, true), next,
+                                        inlet.reader.get());
+}
 
 bool hub::attach(const std::shared_ptr<attachment>& inlet) {
     consumer_event joined;
@@ -29,21 +40,16 @@ bool hub::attach(const std::shared_ptr<attachment>& inlet) {
         const std::lock_guard lock(mutex_);
         if (closed_ || inlets_.size() >= environment_.max_consumers)
             return false;
-        std::uint64_t first = next_sequence();
-        if (environment_.log) {
-            if (const auto history = inlet->environment.start.history; history == forever)
-                first = environment_.log->oldest();
-            else if (history.count() > 0)
-                first =
-                    environment_.log->position_since(local_clock() - std::chrono::duration<double>(history).count());
+        wire::hello hello;
+        if (const auto history = inlet->environment.start.history; history.count() > 0)
+            hello.history_ns = history == forever ? UINT64_MAX : static_cast<std::uint64_t>(history.count());
+        const start_point begin = start(&hello);
+        if (environment_.log)
             inlet->reader =
-                std::make_unique<samples::log_reader>(environment_.log, first, inlet->environment.holds, true);
-        }
-        inlet->joined_at = first;
+                std::make_unique<samples::log_reader>(environment_.log, begin.position, inlet->environment.holds, true);
+        inlet->joined_at = begin.position;
         inlets_.push_back(inlet);
-        wire::info_frame info = info_;
-        info.next_sequence = first;
-        inlet->environment.sink->on_greeting(info, first, inlet->reader.get());
+        greet(*inlet, begin);
         joined = event(consumer_event::kind::joined, *inlet);
     }
     environment_.on_consumer(joined);
@@ -194,6 +200,14 @@ void hub::drop_pending(bool all, time_point now) {
 }
 
 void hub::abort_send() { drop_pending(true, time_point::max()); }
+
+void hub::begin_segment() {
+    const std::lock_guard lock(mutex_);
+    sync_next_ = 0;
+    const start_point begin = start(nullptr);
+    for (const auto& inlet : inlets_)
+        greet(*inlet, begin);
+}
 
 void hub::close() {
     const std::lock_guard lock(mutex_);

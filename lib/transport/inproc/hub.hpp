@@ -43,13 +43,16 @@ public:
     void begin_send(const sync_frame& frame, time_point deadline);
     bool progress(time_point now, poll_set& wait);
     void abort_send();
+    void begin_segment();
     void close();
 
 private:
     using attachments = std::vector<std::shared_ptr<attachment>>;
 
     consumer_event event(consumer_event::kind what, const attachment& inlet) const;
+    start_point start(const wire::hello* hello) const;
     std::uint64_t next_sequence() const;
+    void greet(const attachment& inlet, const start_point& begin) const;
     consumer_stats stats_of(const attachment& inlet) const;
     bool deliver(attachment& inlet);
     void retire(const attachment& inlet);
@@ -57,7 +60,6 @@ private:
 
     const std::string endpoint_;
     const outlet_environment environment_;
-    const wire::info_frame info_;
     platform::unique_fd room_; ///< eventfd
 
     mutable std::mutex mutex_;

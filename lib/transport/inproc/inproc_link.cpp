@@ -20,6 +20,7 @@ public:
     void begin_send(const sync_frame& frame, time_point deadline) override { hub_->begin_send(frame, deadline); }
     bool progress(time_point now, poll_set& wait) override { return hub_->progress(now, wait); }
     void abort_send() override { hub_->abort_send(); }
+    void begin_segment() override { hub_->begin_segment(); }
     bool sends_directly() const noexcept override { return true; }
     void close(time_point) override {
         directory::instance().remove(hub_);

@@ -103,12 +103,7 @@ void posix_inlet_link::finish_connecting(time_point now) {
     peer.size = sizeof peer.storage;
     if (::getpeername(socket_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size) != 0)
         return now < retry_at_ ? void() : lost(now); // not yet: the kernel's next try may be far away
-    socket_address mine;
-    mine.size = sizeof mine.storage;
-    ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&mine.storage), &mine.size);
-    // A port of our own ephemeral range can be connected to itself when nobody listens there.
-    if (where_.kind == transport::endpoint::family::tcp && mine.size == peer.size &&
-        std::memcmp(&mine.storage, &peer.storage, mine.size) == 0)
+    if (connected_to_itself(socket_.get()))
         return lost(now);
     opened(now);
 }
@@ -314,7 +309,7 @@ void posix_inlet_link::handle(wire::bytes_view frame, time_point now) {
         } catch (const error&) {
             return environment_.sink->on_ignored();
         }
-        if (++infos_ != 2)
+        if (++infos_ < 2) // the first is what everybody gets, later ones begin segments
             return;
         switch (environment_.sink->on_greeting(info, info.next_sequence, nullptr)) {
         case greeting_answer::go_on: pause_ = first_pause; return;

@@ -47,7 +47,7 @@ posix_outlet_link::posix_outlet_link(const transport::endpoint& where, const out
 posix_outlet_link::~posix_outlet_link() { close(time_point::min()); }
 
 std::uint64_t posix_outlet_link::next_sequence() const {
-    return environment_.log ? environment_.log->head() : sync_next_;
+    return environment_.log ? start(nullptr).sequence() : sync_next_;
 }
 
 // --- connections ----------------------------------------------------------------------------------------------------
@@ -87,7 +87,9 @@ void posix_outlet_link::admit(platform::unique_fd fd, time_point now) {
     auto p = std::make_unique<peer>();
     p->fd = std::move(fd);
     p->address = peer_name(p->fd.get());
-    p->joined_at = next_sequence();
+    const start_point begin = start(nullptr);
+    p->segment = begin.segment;
+    p->joined_at = begin.position;
     if (environment_.log)
         p->reader = std::make_unique<samples::log_reader>(environment_.log, p->joined_at, false);
     peer& added = *p;
@@ -95,7 +97,7 @@ void posix_outlet_link::admit(platform::unique_fd fd, time_point now) {
     peers_[key] = std::move(p);
     ++silent_;
     environment_.io->io.watch(key, EPOLLIN, *this);
-    send_info(added, added.joined_at, now);
+    send_info(added, environment_.log ? begin.sequence() : sync_next_, now);
     if (!added.broken)
         read_from(added, now);
 }
@@ -153,17 +155,10 @@ bool posix_outlet_link::parse_hello(peer& p, time_point now) {
     return true;
 }
 
-std::uint64_t posix_outlet_link::start_position(const wire::hello& hello) const {
-    if (!environment_.log)
-        return sync_next_;
-    const samples::sample_log& log = *environment_.log;
-    if (!hello.resume_uid.empty() && hello.resume_uid == environment_.info->uid)
-        return std::clamp(hello.resume_from, log.oldest(), log.head());
-    if (hello.history_ns == UINT64_MAX)
-        return log.oldest();
-    if (hello.history_ns > 0)
-        return log.position_since(local_clock() - static_cast<double>(hello.history_ns) * 1e-9);
-    return log.head();
+start_point posix_outlet_link::start(const wire::hello* hello) const {
+    if (environment_.log)
+        return start_of(environment_, hello);
+    return {environment_.segments->current(), 0};
 }
 
 /// From here on the peer is a consumer: counted, and with exactly the samples that its greeting names.
@@ -171,17 +166,20 @@ void posix_outlet_link::greet(peer& p, time_point now) {
     p.wants_greeting = false;
     p.counted = true;
     --silent_;
-    p.joined_at = start_position(p.hello);
+    const start_point begin = start(&p.hello);
+    p.segment = begin.segment;
+    p.segment_due = false;
+    p.joined_at = begin.position;
     p.sent_sync = 0;
     if (environment_.log)
         p.reader = std::make_unique<samples::log_reader>(environment_.log, p.joined_at, environment_.wait_for_slow);
     count_.fetch_add(1, std::memory_order_release);
-    send_info(p, p.joined_at, now);
+    send_info(p, environment_.log ? begin.sequence() : sync_next_, now);
     tell(consumer_event::kind::joined, p);
 }
 
 void posix_outlet_link::send_info(peer& p, std::uint64_t next, time_point now) {
-    const std::vector<std::byte> frame = wire::encode_info(describe_stream(environment_, next, false));
+    const std::vector<std::byte> frame = wire::encode_info(describe_stream(environment_, *p.segment, next, false));
     const std::array<wire::bytes_view, 1> pieces{frame};
     wrote(p, p.out.send(p.fd.get(), pieces, pieces.size()), now);
 }
@@ -284,6 +282,8 @@ void posix_outlet_link::rest(time_point now) {
     for (const auto& [fd, p] : peers_) {
         if (p->wants_greeting && p->out.empty() && !p->broken)
             greet(*p, now);
+        if (!environment_.log && !p->broken && !p->in_push)
+            ready_for_push(*p, now);
         if (p->caught_up() && !p->in_push && now - p->last_sent >= silence)
             send_status(*p, wire::frame_kind::keep_alive, now);
         // A peer without a hello is no consumer: it may not pin memory for long.
@@ -314,6 +314,19 @@ void posix_outlet_link::deliver_events() {
     }
     for (const consumer_event& event : events)
         environment_.on_consumer(event);
+}
+
+void posix_outlet_link::begin_segment() {
+    if (environment_.log)
+        return environment_.io->io.post(*this); // who has all there is is told then, the others when they get there
+    const std::lock_guard lock(mutex_);
+    sync_next_ = 0;
+    for (const auto& [fd, p] : peers_) {
+        p->segment = environment_.segments->current();
+        p->segment_due = true;
+        if (!p->broken && !closing_)
+            ready_for_push(*p, clock::now());
+    }
 }
 
 // --- closing --------------------------------------------------------------------------------------------------------

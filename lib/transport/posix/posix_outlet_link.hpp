@@ -33,6 +33,8 @@ struct peer {
     wire::hello hello;
     std::string id, name, address;
     std::unique_ptr<samples::log_reader> reader; ///< async
+    segment_share segment;                       ///< that it is in
+    bool segment_due = false;                    ///< it has not been told of that yet
     std::uint64_t joined_at = 0;
     std::uint64_t sent_sync = 0;
     outgoing out;
@@ -44,6 +46,8 @@ struct peer {
     bool in_push = false;  ///< sync: `out` holds the caller's memory
     bool push_due = false; ///< sync: the frame of the push under way has to wait for what is in `out`
 
+    /// Of the next sample that it gets. Async.
+    std::uint64_t next_sequence() const noexcept { return reader->position() - segment->base; }
     bool caught_up() const noexcept { return out.empty() && (!reader || reader->lag() == 0); }
     std::uint64_t dropped() const { return reader ? reader->dropped() : 0; }
     std::uint64_t sent() const noexcept {
@@ -71,6 +75,7 @@ public:
     void begin_send(const sync_frame& frame, time_point deadline) override;
     bool progress(time_point now, poll_set& wait) override;
     void abort_send() override;
+    void begin_segment() override;
     bool sends_directly() const noexcept override { return true; }
     void close(time_point deadline) override;
 
@@ -85,10 +90,11 @@ private:
     bool parse_hello(peer& p, time_point now);
     void greet(peer& p, time_point now);
     void send_info(peer& p, std::uint64_t next, time_point now);
-    std::uint64_t start_position(const wire::hello& hello) const;
+    start_point start(const wire::hello* hello) const;
     std::uint64_t next_sequence() const;
 
     bool pump(time_point now, std::size_t frames_each);
+    bool ready_for_push(peer& p, time_point now);
     bool pump_peer(peer& p, time_point now, std::size_t frames);
     void send_log_frame(peer& p, const samples::log_span& span, time_point now);
     void send_status(peer& p, wire::frame_kind kind, time_point now);

@@ -51,7 +51,7 @@ void posix_outlet_link::resume(peer& p, time_point now) {
 
 void posix_outlet_link::send_status(peer& p, wire::frame_kind kind, time_point now) {
     std::array<std::byte, wire::status_frame_capacity> buffer;
-    const std::uint64_t next = p.reader ? p.reader->position() : sync_next_;
+    const std::uint64_t next = p.reader ? p.next_sequence() : sync_next_;
     const std::array<wire::bytes_view, 1> pieces{wire::encode_status({kind, next, local_clock()}, buffer)};
     wrote(p, p.out.send(p.fd.get(), pieces, pieces.size()), now);
 }
@@ -82,7 +82,12 @@ bool posix_outlet_link::pump(time_point now, std::size_t frames_each) {
 
 bool posix_outlet_link::pump_peer(peer& p, time_point now, std::size_t frames) {
     for (; frames > 0 && p.out.empty() && !p.broken; --frames) {
-        const samples::log_span span = p.reader->peek();
+        samples::log_span span = p.reader->peek();
+        if (follow(*environment_.segments, p.segment, *p.reader, span)) {
+            send_info(p, (span ? span.position : p.reader->position()) - p.segment->base, now);
+            if (!p.out.empty() || p.broken)
+                return false;
+        }
         if (!span)
             return false;
         send_log_frame(p, span, now);
@@ -97,7 +102,7 @@ void posix_outlet_link::send_log_frame(peer& p, const samples::log_span& span, t
     const wire::bytes_view values = text ? span.text() : wire::bytes_view(span.samples(), span.sample_bytes());
 
     std::array<wire::stamp_run, wire::max_stamp_runs> runs;
-    const wire::data_header header = describe(span, offsets.size() + values.size(), runs);
+    const wire::data_header header = describe(span, p.segment->base, offsets.size() + values.size(), runs);
     std::array<std::byte, wire::data_head_capacity(wire::max_stamp_runs)> buffer;
     const wire::data_head head = wire::encode_data_head(header, buffer);
     // The column, offsets and values lie in the segment; the tail lies in the buffer, behind the column.
@@ -118,9 +123,18 @@ void posix_outlet_link::begin_send(const sync_frame& frame, time_point deadline)
             continue;
         p->deadline = p->counted ? deadline : std::min(deadline, now + plain_push_patience);
         p->push_due = true;
-        if (p->out.empty()) // else its info frame goes first
+        if (ready_for_push(*p, now)) // else its info frame goes first
             send_push_frame(*p, now);
     }
+}
+
+/// Nothing goes before the next push; an info frame that is due is sent first.
+bool posix_outlet_link::ready_for_push(peer& p, time_point now) {
+    if (p.segment_due && p.out.empty()) {
+        p.segment_due = false;
+        send_info(p, 0, now);
+    }
+    return p.out.empty();
 }
 
 /// The frame of the push under way. Its head is copied if it does not get out at once, the caller's memory never is.
@@ -141,7 +155,7 @@ bool posix_outlet_link::progress(time_point now, poll_set& wait) {
             const written result = p->out.empty() ? written::all : p->out.resume(fd);
             p->in_push = p->in_push && result == written::partly;
             wrote(*p, result, now);
-            if (p->push_due && result == written::all)
+            if (p->push_due && result == written::all && ready_for_push(*p, now))
                 send_push_frame(*p, now);
             if ((p->in_push || p->push_due) && now >= p->deadline)
                 p->broken = p->kicked = true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "samples/sample_log.hpp"
+#include "transport/stream_segments.hpp"
 #include "transport/zmq/connection_watch.hpp"
 #include "transport/zmq/frame_flow.hpp"
 #include "wire/frame.hpp"
@@ -27,6 +28,8 @@ struct consumer_lane {
     connection peer;
     int subscriptions = 1;                       ///< to the token: two while a reconnect overlaps the old connection
     std::unique_ptr<samples::log_reader> reader; ///< async
+    segment_share segment;                       ///< that it is in
+    bool segment_due = false;                    ///< it has not been told of that yet
     std::uint64_t joined_at = 0;
     std::uint64_t sent_sync = 0; ///< sync: samples
     platform::time_point last_sent{};
@@ -34,6 +37,8 @@ struct consumer_lane {
     bool kicked = false;  ///< shut down; its end of subscription has not been seen yet
     bool ended = false;   ///< the end frame is sent
 
+    /// Of the next sample that it gets. Async.
+    std::uint64_t next_sequence() const noexcept { return reader->position() - segment->base; }
     bool caught_up() const noexcept { return !reader || reader->lag() == 0; }
     std::uint64_t dropped() const { return reader ? reader->dropped() : 0; }
     std::uint64_t sent() const noexcept {

@@ -146,6 +146,21 @@ void zmq_outlet_link::close(time_point deadline) {
     deliver_events();
 }
 
+void zmq_outlet_link::begin_segment() {
+    if (environment_.log)
+        return environment_.io->io.post(*this); // who has all there is is told then, the others when they get there
+    const std::lock_guard lock(mutex_);
+    if (closing_)
+        return;
+    sync_next_ = 0;
+    for_each_lane([&](consumer_lane& lane) {
+        lane.segment = environment_.segments->current();
+        if (!lane.kicked && !lane.plain)
+            greet(lane, 0, clock::now());
+    });
+    send_plain_info(clock::now());
+}
+
 // --- the I/O thread's turns -----------------------------------------------------------------------------------------
 
 void zmq_outlet_link::on_ready(int, std::uint32_t) { on_turn(clock::now()); }

@@ -39,6 +39,7 @@ public:
     void begin_send(const sync_frame& frame, time_point deadline) override;
     bool progress(time_point now, poll_set& wait) override;
     void abort_send() override;
+    void begin_segment() override;
     void close(time_point deadline) override;
 
     void on_ready(int fd, std::uint32_t events) override;
@@ -66,13 +67,15 @@ private:
     void forget_dead_plain_peers();
     void count_subscription(const connection& peer);
     void greet(consumer_lane& lane, std::uint64_t first, time_point now);
-    std::uint64_t start_position(const wire::hello* hello) const;
+    start_point start(const wire::hello* hello) const;
     std::unique_ptr<consumer_lane> make_lane(const wire::token* token) const;
     std::uint64_t next_sequence() const;
 
     // Sending.
     bool pump(time_point now, std::size_t frames_each);
     bool pump_lane(consumer_lane& lane, time_point now, std::size_t frames);
+    bool send_segment(consumer_lane& lane, std::uint64_t position, time_point now);
+    frame_flow::slot* take_slot(consumer_lane& lane, std::size_t bytes);
     bool send_log_frame(consumer_lane& lane, const samples::log_span& span, time_point now);
     void send_data(consumer_lane& lane, const wire::data_head& head, wire::bytes_view prefix, const void* payload,
                    std::size_t bytes, frame_flow::slot& slot);

@@ -33,7 +33,7 @@ void zmq_outlet_link::send_frame(const consumer_lane& lane, wire::bytes_view fra
 
 void zmq_outlet_link::send_status(consumer_lane& lane, wire::frame_kind kind, time_point now) {
     std::array<std::byte, wire::status_frame_capacity> buffer;
-    const std::uint64_t next = lane.reader ? lane.reader->position() : sync_next_;
+    const std::uint64_t next = lane.reader ? lane.next_sequence() : sync_next_;
     send_frame(lane, wire::encode_status({kind, next, local_clock()}, buffer));
     lane.last_sent = now;
 }
@@ -94,7 +94,10 @@ bool zmq_outlet_link::pump_lane(consumer_lane& lane, time_point now, std::size_t
     const auto most = static_cast<std::uint32_t>(
         sample_bytes ? std::clamp<std::size_t>(frame_payload_bytes / sample_bytes, 1, UINT32_MAX) : UINT32_MAX);
     for (; frames > 0; --frames) {
-        const samples::log_span span = lane.reader->peek(most);
+        samples::log_span span = lane.reader->peek(most);
+        lane.segment_due |= follow(*environment_.segments, lane.segment, *lane.reader, span);
+        if (lane.segment_due && !send_segment(lane, span ? span.position : lane.reader->position(), now))
+            return false;
         if (!span)
             return false;
         if (!send_log_frame(lane, span, now))
@@ -104,23 +107,54 @@ bool zmq_outlet_link::pump_lane(consumer_lane& lane, time_point now, std::size_t
     return lane.reader->lag() > 0;
 }
 
+/// Tells a consumer that it has come to another segment; false: not before its window has room.
+bool zmq_outlet_link::send_segment(consumer_lane& lane, std::uint64_t position, time_point now) {
+    const std::uint64_t next = position - lane.segment->base;
+    const std::vector<std::byte> frame = wire::encode_info(describe_stream(environment_, *lane.segment, next, false));
+    frame_flow::slot* const slot = take_slot(lane, frame.size());
+    if (!slot)
+        return false;
+    slot->owned = static_cast<std::byte*>(std::malloc(frame.size()));
+    std::memcpy(slot->owned, frame.data(), frame.size());
+    if (!lane.plain)
+        ::zmq_send(socket_.get(), lane.token.data(), lane.token.size(), ZMQ_DONTWAIT | ZMQ_SNDMORE);
+    zmq_msg_t body;
+    platform::hand_over(slot);
+    ::zmq_msg_init_data(&body, slot->owned, frame.size(), frame_flow::release, slot);
+    if (::zmq_msg_send(&body, socket_.get(), ZMQ_DONTWAIT | (lane.plain ? 0 : ZMQ_SNDMORE)) < 0)
+        ::zmq_msg_close(&body);
+    if (!lane.plain) {
+        const auto sequence = wire::encode_sequence(next);
+        ::zmq_send(socket_.get(), sequence.data(), sequence.size(), ZMQ_DONTWAIT);
+    }
+    lane.last_sent = now;
+    lane.segment_due = false;
+    return true;
+}
+
+/// nullptr: the lane's window is full, and its room will be told.
+frame_flow::slot* zmq_outlet_link::take_slot(consumer_lane& lane, std::size_t bytes) {
+    frame_flow::slot* slot = lane.flow->take(bytes);
+    if (!slot) {
+        lane.starved = lane.flow->starve(bytes);
+        if (!lane.starved)
+            slot = lane.flow->take(bytes);
+    }
+    if (slot)
+        lane.starved = false;
+    return slot;
+}
+
 bool zmq_outlet_link::send_log_frame(consumer_lane& lane, const samples::log_span& span, time_point now) {
     const bool text = environment_.log->variable();
     const std::size_t bytes =
         text ? span.offsets().size_bytes() + span.text().size() : static_cast<std::size_t>(span.sample_bytes());
-    frame_flow::slot* slot = lane.flow->take(bytes);
-    if (!slot) {
-        lane.starved = lane.flow->starve(bytes);
-        if (lane.starved)
-            return false;
-        slot = lane.flow->take(bytes);
-        if (!slot)
-            return false;
-    }
-    lane.starved = false;
+    frame_flow::slot* const slot = take_slot(lane, bytes);
+    if (!slot)
+        return false;
 
     std::array<wire::stamp_run, wire::max_stamp_runs> runs;
-    const wire::data_header header = describe(span, bytes, runs);
+    const wire::data_header header = describe(span, lane.segment->base, bytes, runs);
     std::array<std::byte, wire::data_head_capacity(wire::max_stamp_runs)> buffer;
     const wire::data_head head = wire::encode_data_head(header, buffer);
     if (text) {

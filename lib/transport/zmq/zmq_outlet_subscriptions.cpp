@@ -25,7 +25,7 @@ std::string address_of(const char* metadata, const connection& peer) {
 } // namespace
 
 std::uint64_t zmq_outlet_link::next_sequence() const {
-    return environment_.log ? environment_.log->head() : sync_next_;
+    return environment_.log ? start(nullptr).sequence() : sync_next_;
 }
 
 void zmq_outlet_link::read_subscriptions(time_point now) {
@@ -97,17 +97,10 @@ std::unique_ptr<consumer_lane> zmq_outlet_link::make_lane(const wire::token* tok
     return std::make_unique<consumer_lane>(token, flow);
 }
 
-std::uint64_t zmq_outlet_link::start_position(const wire::hello* hello) const {
-    if (!environment_.log || !hello)
-        return next_sequence();
-    const samples::sample_log& log = *environment_.log;
-    if (!hello->resume_uid.empty() && hello->resume_uid == environment_.info->uid)
-        return std::clamp(hello->resume_from, log.oldest(), log.head());
-    if (hello->history_ns == UINT64_MAX)
-        return log.oldest();
-    if (hello->history_ns > 0)
-        return log.position_since(local_clock() - static_cast<double>(hello->history_ns) * 1e-9);
-    return log.head();
+start_point zmq_outlet_link::start(const wire::hello* hello) const {
+    if (environment_.log)
+        return start_of(environment_, hello);
+    return {environment_.segments->current(), 0};
 }
 
 void zmq_outlet_link::join(const wire::token& token, const connection& peer, const char* address, time_point now) {
@@ -117,7 +110,8 @@ void zmq_outlet_link::join(const wire::token& token, const connection& peer, con
         ++lane.subscriptions;
         lane.peer = peer;
         lane.kicked = false;
-        return greet(lane, lane.reader ? lane.reader->position() : next_sequence(), now);
+        lane.segment_due = false;
+        return greet(lane, lane.reader ? lane.next_sequence() : next_sequence(), now);
     }
     if (closing_)
         return;
@@ -132,14 +126,16 @@ void zmq_outlet_link::join(const wire::token& token, const connection& peer, con
     lane->name = hello == hellos_.end() ? std::string() : hello->second.name;
     lane->address = address_of(address, peer);
     lane->peer = peer;
-    lane->joined_at = start_position(hello == hellos_.end() ? nullptr : &hello->second);
+    const start_point begin = start(hello == hellos_.end() ? nullptr : &hello->second);
+    lane->segment = begin.segment;
+    lane->joined_at = begin.position;
     if (environment_.log)
         lane->reader =
             std::make_unique<samples::log_reader>(environment_.log, lane->joined_at, environment_.wait_for_slow);
     consumer_lane& added = *lane;
     lanes_.emplace(token, std::move(lane));
     count_.fetch_add(1, std::memory_order_release);
-    greet(added, added.joined_at, now);
+    greet(added, environment_.log ? begin.sequence() : sync_next_, now);
     tell(consumer_event::kind::joined, added);
 }
 
@@ -160,7 +156,7 @@ void zmq_outlet_link::drop_lane(consumer_lane& lane) {
 }
 
 void zmq_outlet_link::greet(consumer_lane& lane, std::uint64_t first, time_point now) {
-    const std::vector<std::byte> frame = wire::encode_info(describe_stream(environment_, first, false));
+    const std::vector<std::byte> frame = wire::encode_info(describe_stream(environment_, *lane.segment, first, false));
     send_frame(lane, frame, wire::encode_sequence(first));
     lane.last_sent = now;
 }
@@ -171,10 +167,12 @@ void zmq_outlet_link::plain_subscribed(const connection& peer, time_point now) {
     ++plain_peers_[{peer.fd, peer.serial}];
     if (!plain_lane_) {
         plain_lane_ = make_lane(nullptr);
+        const start_point begin = start(nullptr);
+        plain_lane_->segment = begin.segment;
+        plain_lane_->joined_at = begin.position;
         if (environment_.log)
-            plain_lane_->reader = std::make_unique<samples::log_reader>(environment_.log, environment_.log->head(),
-                                                                        environment_.wait_for_slow);
-        plain_lane_->joined_at = next_sequence();
+            plain_lane_->reader =
+                std::make_unique<samples::log_reader>(environment_.log, begin.position, environment_.wait_for_slow);
         plain_lane_->last_sent = now;
     }
     plain_info_due_ =
@@ -186,8 +184,8 @@ void zmq_outlet_link::send_plain_info(time_point now) {
     plain_info_due_ = time_point::max();
     if (!plain_lane_)
         return;
-    const std::uint64_t next = plain_lane_->reader ? plain_lane_->reader->position() : next_sequence();
-    send_frame(*plain_lane_, wire::encode_info(describe_stream(environment_, next, false)));
+    const std::uint64_t next = plain_lane_->reader ? plain_lane_->next_sequence() : sync_next_;
+    send_frame(*plain_lane_, wire::encode_info(describe_stream(environment_, *plain_lane_->segment, next, false)));
     plain_info_sent_ = now;
 }
 
