@@ -152,8 +152,8 @@ public:
     /// the outlet is stopped. Async inproc:// consumers read the outlet's own buffer: they have what they have pulled.
     bool flush(std::chrono::nanoseconds timeout) const;
 
-    /// Begins a new segment: a new uid, and sequence numbers from 0. Consumers first get what was pushed before, then the
-    /// new info; their next pull says new_segment. The history before is not kept for anybody who comes later.
+    /// Begins a new segment: a new uid, and sequence numbers from 0. Consumers first get what was pushed before, then
+    /// the new info; their next pull says new_segment. The history before is not kept for anybody who comes later.
     /// @throws error closed. Threads: any; waits for a push under way.
     void reset_uid();
 
