@@ -36,3 +36,4 @@ install(FILES ${PROJECT_BINARY_DIR}/package/rivulet.pc DESTINATION ${CMAKE_INSTA
 
 # The documented defaults, to copy from: the library does not read this copy.
 install(FILES ${PROJECT_SOURCE_DIR}/config/rivulet.toml DESTINATION ${CMAKE_INSTALL_DATADIR}/rivulet)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/rivulet)

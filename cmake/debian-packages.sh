@@ -5,7 +5,7 @@
 RIVULET_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config libzmq3-dev libmsgpack-cxx-dev libtomlplusplus-dev libfmt-dev
     libspdlog-dev libcli11-dev)
 # shellcheck disable=SC2034
-RIVULET_TEST_PACKAGES=(libgtest-dev libbenchmark-dev python3 python3-zmq python3-msgpack)
+RIVULET_TEST_PACKAGES=(libgtest-dev libbenchmark-dev python3 python3-zmq python3-msgpack iproute2 iptables procps)
 # shellcheck disable=SC2034
 RIVULET_CLANG_PACKAGES=(clang-14 libclang-rt-14-dev)
 # shellcheck disable=SC2034

@@ -1,10 +1,12 @@
 #include "config/keys.hpp"
 
+#include "platform/host_port.hpp"
 #include "platform/text.hpp"
 
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <type_traits>
 
 namespace rivulet::settings {
@@ -16,9 +18,10 @@ constexpr std::int64_t KiB = 1024;
 constexpr std::int64_t MiB = 1024 * KiB;
 constexpr std::int64_t GiB = 1024 * MiB;
 
-constexpr std::array<section, 7> all_sections{{
+constexpr std::array<section, 8> all_sections{{
     {"session", "Which lab this is: streams of another session are not seen."},
     {"ports", "Where outlets listen when their endpoint leaves the port open."},
+    {"discovery", "How streams are found by name."},
     {"tuning", "Time limits and memory."},
     {"zmq", "The ZeroMQ backend."},
     {"sockopts", "Kernel buffers of posix connections: they bound what is in flight."},
@@ -84,6 +87,26 @@ const std::vector<key>& table() {
 
         RIVULET_KEY(ports, first, (count_rule{0, 65535}), "First port to try; first and last 0 = any free port."),
         RIVULET_KEY(ports, last, (count_rule{0, 65535}), "Last port to try; give a firewall this range."),
+        RIVULET_KEY(ports, advertise, (list_rule{8, {1, 253}}),
+                    "Hosts under which others reach outlets on all interfaces, where the addresses that they see would "
+                    "not do."),
+
+        RIVULET_KEY(discovery, enabled, (switch_rule{}),
+                    "false: outlets are not advertised, and nothing can be found."),
+        RIVULET_KEY(discovery, group, (group_rule{AF_INET}),
+                    "IPv4 multicast group of the beacons; who uses another one is not seen."),
+        RIVULET_KEY(discovery, group6, (group_rule{AF_INET6}), "IPv6 multicast group of the beacons, likewise."),
+        RIVULET_KEY(discovery, port, (count_rule{1, 65535}), "UDP port of the beacons, the same on all hosts."),
+        RIVULET_KEY(discovery, multicast, (switch_rule{}), "false: multicasts on the loopback interface only."),
+        RIVULET_KEY(discovery, broadcast, (switch_rule{}),
+                    "IPv4 broadcasts besides, for networks that swallow multicasts."),
+        RIVULET_KEY(discovery, hops, (count_rule{1, 255}),
+                    "How far multicasts go: 1 = this network, 2 = beyond one router, ..."),
+        RIVULET_KEY(discovery, beacon_interval, (duration_rule{50ms, 1min}),
+                    "Time between two beacons of an outlet; three missed ones and it is gone."),
+        RIVULET_KEY(discovery, known_peers, (list_rule{64, {1, 260}}),
+                    "Hosts to ask and to tell by unicast, where multicasts do not get: \"host\", \"host:port\", "
+                    "\"[address]:port\"."),
 
         RIVULET_KEY(tuning, watchdog, (duration_rule{100ms, 24h}), "Silence after which a stream counts as lost."),
         RIVULET_KEY(tuning, send_timeout, (duration_rule{1ms, 24h, "for ever"}),
@@ -153,11 +176,22 @@ std::vector<std::string_view> key_names(std::string_view section) {
 
 std::vector<conflict> conflicts(const config& settings) {
     std::vector<conflict> found;
-    const auto& [first, last] = settings.ports;
+    const std::uint16_t first = settings.ports.first;
+    const std::uint16_t last = settings.ports.last;
     if ((first == 0) != (last == 0) || first > last)
         found.push_back(
             {find_key("ports", "last"), find_key("ports", "first"),
              fmt::format("first = {} and last = {} make no range; allowed: both 0, or first <= last", first, last)});
+    for (const std::string& peer : settings.discovery.known_peers)
+        if (!platform::parse_host_port(peer))
+            found.push_back({find_key("discovery", "known_peers"), nullptr,
+                             fmt::format("\"{}\" is no host; allowed: \"host\", \"host:port\", \"[address]:port\"",
+                                         platform::printable(peer))});
+    for (const std::string& host : settings.ports.advertise)
+        if (const auto parsed = platform::parse_host_port(host); !parsed || parsed->port != 0)
+            found.push_back({find_key("ports", "advertise"), nullptr,
+                             fmt::format("\"{}\" is no host; allowed: a host name or an address, without a port",
+                                         platform::printable(host))});
     if (settings.tuning.keepalive >= settings.tuning.watchdog)
         found.push_back(
             {find_key("tuning", "watchdog"), find_key("tuning", "keepalive"),

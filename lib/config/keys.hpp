@@ -39,7 +39,7 @@ const key* find_key(std::string_view section, std::string_view name);
 std::vector<std::string_view> section_names();
 std::vector<std::string_view> key_names(std::string_view section);
 
-/// Two settings that do not go together.
+/// Two settings that do not go together, or (`second` null) one that is wrong in a way that its rule does not see.
 struct conflict {
     const key* first;
     const key* second;

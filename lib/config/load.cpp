@@ -26,13 +26,24 @@ using settings::raw_value;
 constexpr std::string_view prefix = "RIVULET_";
 constexpr std::string_view file_variable = "RIVULET_CONFIG";
 
+/// Nothing where one of them is no text.
+decltype(raw_value::value) texts_of(const toml::array& array) {
+    std::vector<std::string> texts;
+    for (const toml::node& item : array) {
+        if (!item.is_string())
+            return {};
+        texts.push_back(item.value_or(std::string()));
+    }
+    return texts;
+}
+
 raw_value raw_of(const toml::node& node) {
     switch (node.type()) {
     case toml::node_type::string: return {node.value_or(std::string()), false, "text"};
     case toml::node_type::integer: return {node.value_or(std::int64_t{0}), false, "a whole number"};
     case toml::node_type::floating_point: return {node.value_or(0.0), false, "a number with a fraction"};
     case toml::node_type::boolean: return {node.value_or(false), false, "a truth value"};
-    case toml::node_type::array: return {{}, false, "an array"};
+    case toml::node_type::array: return {texts_of(*node.as_array()), false, "an array"};
     case toml::node_type::table: return {{}, false, "a table"};
     default: return {{}, false, "a date or time"};
     }

@@ -3,11 +3,13 @@
 #include "platform/text.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <netinet/in.h>
 
 namespace rivulet::settings {
 namespace {
@@ -64,6 +66,8 @@ std::string raw_value::shown() const {
         return std::to_string(*count);
     if (const auto* number = std::get_if<double>(&value))
         return fmt::format("{}", *number);
+    if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+        return '"' + platform::printable(fmt::format("{}", fmt::join(*texts, "\", \""))) + '"';
     return "this";
 }
 
@@ -84,6 +88,73 @@ std::string text_rule::allowed() const {
 }
 
 std::string text_rule::literal(const std::string& value) const { return quoted(value); }
+
+std::optional<bool> switch_rule::read(const raw_value& raw, std::string& why) const {
+    if (const auto* truth = std::get_if<bool>(&raw.value))
+        return *truth;
+    const auto* text = std::get_if<std::string>(&raw.value);
+    if (text != nullptr && raw.from_environment && (*text == "true" || *text == "1"))
+        return true;
+    if (text != nullptr && raw.from_environment && (*text == "false" || *text == "0"))
+        return false;
+    why = fmt::format("is {}, not a truth value", raw.kind);
+    return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> list_rule::read(const raw_value& raw, std::string& why) const {
+    if (const auto* texts = std::get_if<std::vector<std::string>>(&raw.value))
+        return *texts;
+    const auto* text = std::get_if<std::string>(&raw.value);
+    if (text == nullptr || !raw.from_environment) {
+        why = fmt::format("is {}, not an array of texts", raw.kind);
+        return std::nullopt;
+    }
+    type items;
+    for (std::size_t begin = 0; begin <= text->size();) {
+        const std::size_t end = std::min(text->find(',', begin), text->size());
+        std::string_view entry = std::string_view(*text).substr(begin, end - begin);
+        entry.remove_prefix(std::min(entry.find_first_not_of(' '), entry.size()));
+        entry = entry.substr(0, entry.find_last_not_of(' ') + 1);
+        items.emplace_back(entry);
+        begin = end + 1;
+    }
+    return items;
+}
+
+bool list_rule::allows(const std::vector<std::string>& value) const {
+    return value.size() <= most &&
+           std::all_of(value.begin(), value.end(), [this](const std::string& text) { return item.allows(text); });
+}
+
+std::string list_rule::allowed() const { return fmt::format("an array of at most {}, each {}", most, item.allowed()); }
+
+std::string list_rule::literal(const std::vector<std::string>& value) const {
+    std::vector<std::string> texts(value.size());
+    std::transform(value.begin(), value.end(), texts.begin(), quoted);
+    return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+std::optional<std::string> group_rule::read(const raw_value& raw, std::string& why) const {
+    const std::string* text = text_of(raw, why);
+    if (text == nullptr)
+        return std::nullopt;
+    why = "is no such address";
+    return allows(*text) ? std::optional(*text) : std::nullopt;
+}
+
+bool group_rule::allows(const std::string& value) const {
+    in6_addr bits{};
+    if (value.find('\0') != std::string::npos || ::inet_pton(family, value.c_str(), &bits) != 1)
+        return false;
+    return family == AF_INET ? (bits.s6_addr[0] & 0xf0) == 0xe0 : bits.s6_addr[0] == 0xff;
+}
+
+std::string group_rule::allowed() const {
+    return family == AF_INET ? "an IPv4 multicast address, \"224.0.0.0\" to \"239.255.255.255\""
+                             : "an IPv6 multicast address, \"ff00::\" and up";
+}
+
+std::string group_rule::literal(const std::string& value) const { return quoted(value); }
 
 std::optional<std::string> choice_rule::read(const raw_value& raw, std::string& why) const {
     const std::string* text = text_of(raw, why);

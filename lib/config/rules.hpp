@@ -13,7 +13,8 @@ namespace rivulet::settings {
 
 /// A value as it was found. TOML gives it a type; an environment variable is text that any rule reads its own way.
 struct raw_value {
-    std::variant<std::monostate, bool, std::int64_t, double, std::string> value; ///< monostate: array, table, date
+    /// monostate: table, date, or an array of other things than text.
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::string>> value;
     bool from_environment = false;
     std::string kind; ///< "an integer", "a table", for messages
 
@@ -25,6 +26,39 @@ struct text_rule {
     using type = std::string;
     std::size_t min_bytes;
     std::size_t max_bytes;
+
+    std::optional<type> read(const raw_value& raw, std::string& why) const;
+    bool allows(const type& value) const;
+    std::string allowed() const;
+    std::string literal(const type& value) const;
+};
+
+/// true or false.
+struct switch_rule {
+    using type = bool;
+
+    std::optional<type> read(const raw_value& raw, std::string& why) const;
+    bool allows(type) const { return true; }
+    std::string allowed() const { return "true, false"; }
+    std::string literal(type value) const { return value ? "true" : "false"; }
+};
+
+/// An array of texts; in a variable, they are separated by commas.
+struct list_rule {
+    using type = std::vector<std::string>;
+    std::size_t most;
+    text_rule item;
+
+    std::optional<type> read(const raw_value& raw, std::string& why) const;
+    bool allows(const type& value) const;
+    std::string allowed() const;
+    std::string literal(const type& value) const;
+};
+
+/// A multicast address of one family.
+struct group_rule {
+    using type = std::string;
+    int family;
 
     std::optional<type> read(const raw_value& raw, std::string& why) const;
     bool allows(const type& value) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "discovery/beacon_service.hpp"
 #include "platform/fork_guard.hpp"
 #include "service/client.hpp"
 #include "service/server.hpp"
@@ -21,6 +22,7 @@ public:
     const platform::fork_guard fork;
     service::server services{*this};     ///< answers for all outlets
     service::client_pool clients{*this}; ///< asks for all inlets
+    discovery::beacon_service discovery{settings, log, io};
 };
 
 /// The context for a new outlet or inlet. @throws error closed: it was inherited by a forked child.

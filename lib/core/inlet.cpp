@@ -1,9 +1,12 @@
 #include <rivulet/inlet.hpp>
 
+#include "core/endpoint_choice.hpp"
 #include "core/inlet_impl.hpp"
 #include "transport/transport.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 
 namespace rivulet {
@@ -20,6 +23,42 @@ void let_go(std::unique_ptr<detail::inlet_impl>& impl) noexcept {
     if (impl && impl->inert())
         (void)impl.release();
     impl.reset();
+}
+
+constexpr auto endpoint_patience = std::chrono::milliseconds(250); ///< for a better one while a worse one would do
+constexpr auto least_open_timeout = std::chrono::seconds(1);       ///< of an endpoint before the next one is tried
+
+/// The first endpoint that answers as this very stream.
+std::unique_ptr<detail::inlet_impl> open_found(const found_stream& stream, inlet_options options) {
+    const auto deadline = platform::deadline_after(platform::clock::now(), options.open_timeout);
+    std::string tried;
+    const auto note = [&](const std::string& endpoint, const std::string& why) {
+        tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", endpoint, why);
+    };
+    const auto endpoints = core::order_endpoints(stream.endpoints, endpoint_patience);
+    for (std::size_t i = 0; i < endpoints.size(); ++i) {
+        if (options.open_timeout != forever) {
+            const std::chrono::nanoseconds left = deadline - platform::clock::now();
+            const auto share = left / static_cast<std::int64_t>(endpoints.size() - i);
+            options.open_timeout = std::max<std::chrono::nanoseconds>(
+                std::min<std::chrono::nanoseconds>(left, std::max<std::chrono::nanoseconds>(share, least_open_timeout)),
+                std::chrono::milliseconds(1));
+        }
+        try {
+            auto impl = std::make_unique<detail::inlet_impl>(endpoints[i], options);
+            if (stream.info.uid.empty() || impl->info().uid == stream.info.uid)
+                return impl;
+            note(endpoints[i], "somebody else's stream, \"" + impl->info().name + '"');
+        } catch (const error& e) {
+            if (e.code() != errc::not_connected && e.code() != errc::bad_endpoint && e.code() != errc::not_supported)
+                throw;
+            note(endpoints[i], e.what());
+        }
+    }
+    throw error(errc::not_connected,
+                fmt::format("inlet of \"{}\": {}", stream.info.name,
+                            tried.empty() ? "it has no endpoint that can be reached from here; see [ports] advertise"
+                                          : "none of its endpoints answered (" + tried + ")"));
 }
 
 void check_one_sample(const detail::inlet_impl& impl, std::size_t count) {
@@ -52,6 +91,7 @@ void chunk_view::check(channel_format wanted) const {
 
 inlet::inlet(std::string_view endpoint, inlet_options options)
     : impl_(std::make_unique<detail::inlet_impl>(endpoint, std::move(options))) {}
+inlet::inlet(const found_stream& stream, inlet_options options) : impl_(open_found(stream, std::move(options))) {}
 inlet::~inlet() { let_go(impl_); }
 inlet::inlet(inlet&&) noexcept = default;
 inlet& inlet::operator=(inlet&& other) noexcept {

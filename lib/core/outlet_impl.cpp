@@ -1,6 +1,7 @@
 #include "core/outlet_impl.hpp"
 
 #include "core/convert.hpp"
+#include "core/endpoint_choice.hpp"
 #include "core/identity.hpp"
 #include "core/limits.hpp"
 
@@ -64,9 +65,21 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
         endpoints_.push_back(link->endpoint());
     std::stable_partition(links_.begin(), links_.end(), [](const auto& link) { return link->sends_directly(); });
     service_->start(environment_, [this] { return stats(); });
+    advertise(options.endpoints);
 }
 
 outlet_impl::~outlet_impl() { stop(); }
+
+/// Makes the stream known, unless it has nothing but inproc endpoints.
+void outlet_impl::advertise(const std::vector<std::string>& asked) {
+    advert_.info = info_;
+    advert_.info.desc = metadata("desc"); // is not sent
+    advert_.service = service_->endpoints();
+    for (std::size_t i = 0; i < endpoints_.size(); ++i)
+        core::add_advertised(asked[i], endpoints_[i], ctx_->settings.ports.advertise, advert_.endpoints);
+    if (!advert_.endpoints.empty())
+        ctx_->discovery.advertise(advert_);
+}
 
 std::string outlet_impl::title() const { return "outlet \"" + info_.name + '"'; }
 
@@ -404,6 +417,11 @@ void outlet_impl::reset_uid() {
     service_->begin_segment(uid);
     for (const auto& link : links_)
         link->begin_segment();
+    if (advert_.endpoints.empty())
+        return;
+    ctx_->discovery.withdraw(advert_.info.uid);
+    advert_.info.uid = uid;
+    ctx_->discovery.advertise(advert_);
 }
 
 std::vector<std::string> outlet_impl::endpoints() const { return endpoints_; }
@@ -428,6 +446,7 @@ void outlet_impl::stop(std::chrono::nanoseconds linger) {
     }
     { const std::lock_guard lock(consumers_mutex_); }
     consumers_changed_.notify_all();
+    ctx_->discovery.withdraw(advert_.info.uid);
     const time_point deadline = deadline_after(clock::now(), linger);
     service_->begin_stop();
     for (const auto& link : links_)

@@ -71,6 +71,8 @@ private:
     samples::log_options log_options(const outlet_options& options) const;
     std::uint64_t pushed() const noexcept;
     std::string title() const;
+    /// @param asked the endpoints of the options.
+    void advertise(const std::vector<std::string>& asked);
 
     const platform::fork_guard fork_;
     const std::shared_ptr<context_impl> ctx_;
@@ -86,7 +88,8 @@ private:
     std::unique_ptr<core::outlet_service> service_;
     std::vector<std::unique_ptr<transport::outlet_link>> links_; ///< in the order of sending
     std::vector<std::string> endpoints_;                         ///< in the order of the options
-    platform::unique_fd stop_fd_;                                ///< wakes a push that polls
+    discovery::advert advert_;    ///< what others are told; without endpoints (inproc only): nothing
+    platform::unique_fd stop_fd_; ///< wakes a push that polls
 
     platform::light_mutex producer_;
     std::uint64_t sequence_ = 0; ///< sync: of the next sample, under producer_

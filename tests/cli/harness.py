@@ -44,7 +44,7 @@ class Tool:
         self.stderr_path = folder / f"{self.name}.stderr"
         self.events_path = folder / f"{self.name}.events"
         command = [*prefix, str(BIN / name), *map(str, arguments)]
-        if "--events" not in command and "--help" not in command and name != "stream-bench":
+        if "--events" not in command and "--help" not in command and name not in ("stream-bench", "stream-ls"):
             command += ["--events", str(self.events_path)]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RIVULET_")}
         environment["HOME"] = str(folder)

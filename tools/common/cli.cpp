@@ -47,9 +47,10 @@ std::string nearest_option(const CLI::App& app, std::string_view given) {
 void set_up_command_line(CLI::App& app, std::string_view examples, common_options& common) {
     app.set_help_flag("-h,--help", "Shows this help");
     app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), version()), "Shows the version");
-    app.footer(fmt::format("\nExamples:\n{}\n\nExit codes: 0 done, 1 failed, 2 usage, 3 not connected in time, 4 data "
-                           "lost (--strict), 5 ended early",
-                           examples));
+    app.footer(fmt::format(
+        "\nExamples:\n{}\n\nExit codes: 0 done, 1 failed, 2 usage, 3 nothing found or not connected in time, 4 data "
+        "lost (--strict), 5 ended early",
+        examples));
     app.get_formatter()->column_width(34);
     const std::string group = "General";
     app.add_option("--config", common.config_file, "Configuration file (default: RIVULET_CONFIG, ./rivulet.toml, ...)")
@@ -64,6 +65,17 @@ void set_up_command_line(CLI::App& app, std::string_view examples, common_option
                                                          {"off", "off"}},
                                                         "How much is logged on stderr (default: info)")
         ->group(group);
+    const std::string network = "Network";
+    const auto add_list = [&](const std::string& flag, std::vector<std::string>& target, const std::string& help) {
+        app.add_option(flag, target, help)->type_name("HOST")->expected(1)->take_all()->group(network);
+    };
+    app.add_option("--session", common.session, "Name of the lab: streams of others are not seen (default: default)")
+        ->type_name("NAME")
+        ->group(network);
+    add_list("--known-peer", common.known_peers,
+             "HOST or HOST:PORT to ask and to tell by unicast, where multicasts do not get (repeatable)");
+    add_list("--advertise", common.advertise,
+             "Host under which others reach this one, where its addresses would not do (repeatable)");
 }
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv) {
@@ -95,6 +107,12 @@ config load_settings(const common_options& common, std::string_view program, std
         settings.log.level = *common.log_level;
     if (settings.log.level == "auto")
         settings.log.level = auto_level;
+    if (common.session)
+        settings.session.name = *common.session;
+    if (!common.known_peers.empty())
+        settings.discovery.known_peers = common.known_peers;
+    if (!common.advertise.empty())
+        settings.ports.advertise = common.advertise;
     configure_log(program, settings.log.level, settings.log.format == "json");
     return settings;
 }

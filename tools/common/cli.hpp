@@ -29,15 +29,19 @@ public:
 struct common_options {
     std::optional<std::string> config_file;
     std::optional<std::string> log_level;
+    std::optional<std::string> session;
+    std::vector<std::string> known_peers;
+    std::vector<std::string> advertise;
 };
 
-/// --help, --version, --config, --log-level. @param examples shown below the help, one a line.
+/// --help, --version, --config, --log-level, and what tools on a network take besides. @param examples shown below the
+/// help, one a line.
 void set_up_command_line(CLI::App& app, std::string_view examples, common_options& common);
 
 /// Parses; an exit code when the tool is to end at once (0 for --help and --version, 2 for errors).
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
-/// Loads the configuration, sets up the log. @param auto_level what log level "auto" means.
+/// Loads the configuration, over which the command line goes, and sets up the log. @param auto_level what log level "auto" means.
 /// @throws rivulet::error bad_config.
 config load_settings(const common_options& common, std::string_view program, std::string_view auto_level = "info");
 /// The same, and makes a context of it.

@@ -15,8 +15,28 @@
 
 namespace rivulet::tools {
 namespace {
+
 std::atomic<int> at_work{0};
+
+inlet open(const target& what, const inlet_options& options) {
+    if (const auto* stream = std::get_if<found_stream>(&what))
+        return inlet(*stream, options);
+    return inlet(std::get<std::string>(what), options);
 }
+
+/// Waits for it as long as it takes.
+found_stream find(const successor& next, const inlet_options& options) {
+    stream_selector wanted;
+    wanted.where = [before = next.of.info](const found_stream& s) {
+        const bool same = before.source_id.empty()
+                              ? s.info.source_id.empty() && s.info.name == before.name && s.info.type == before.type
+                              : s.info.source_id == before.source_id;
+        return same && s.info.uid != before.uid;
+    };
+    return resolve_one(wanted, forever, options.ctx);
+}
+
+} // namespace
 
 wake_event::wake_event() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (fd_ < 0)
@@ -42,16 +62,17 @@ struct connector::state {
     std::exception_ptr problem;
 };
 
-connector::connector(std::string endpoint, inlet_options options, std::shared_ptr<wake_event> wake)
+connector::connector(std::variant<target, successor> what, inlet_options options, std::shared_ptr<wake_event> wake)
     : state_(std::make_shared<state>()) {
     at_work.fetch_add(1);
-    std::thread([shared = state_, endpoint = std::move(endpoint), options = std::move(options),
+    std::thread([shared = state_, what = std::move(what), options = std::move(options),
                  wake = std::move(wake)]() mutable {
         pthread_setname_np(pthread_self(), "connector");
         std::optional<inlet> opened;
         std::exception_ptr problem;
         try {
-            opened.emplace(endpoint, options);
+            const auto* next = std::get_if<successor>(&what);
+            opened.emplace(open(next ? target(find(*next, options)) : std::get<target>(what), options));
         } catch (...) {
             problem = std::current_exception();
         }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <rivulet/inlet.hpp>
+#include <rivulet/resolver.hpp>
 
 #include <memory>
 #include <string>
+#include <variant>
 
 namespace rivulet::tools {
 
@@ -23,13 +25,20 @@ private:
     int fd_;
 };
 
+/// What an inlet is opened on: an endpoint, or a stream that was found.
+using target = std::variant<std::string, found_stream>;
+/// The same source once it is back: a stream with another uid, and the same source id or, without one, name and type.
+struct successor {
+    found_stream of;
+};
+
 /// Opens an inlet on a thread of its own ("connector"), since opening may take as long as its timeout and cannot be
 /// interrupted. A connector that is destroyed before it is done leaves its thread behind: then the process has to end
 /// by leave().
 class connector {
 public:
     /// `wake` is set when it is done.
-    connector(std::string endpoint, inlet_options options, std::shared_ptr<wake_event> wake);
+    connector(std::variant<target, successor> what, inlet_options options, std::shared_ptr<wake_event> wake);
 
     bool done() const;
     /// Once done. @throws what the inlet's constructor threw.

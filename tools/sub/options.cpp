@@ -13,9 +13,10 @@ constexpr double unlimited = std::numeric_limits<double>::infinity();
 constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
 
 constexpr const char* examples =
-    R"(  stream-sub --connect zmq+tcp://127.0.0.1:16571                 samples as CSV on stdout
+    R"(  stream-sub --name EEG                                          samples as CSV on stdout
+  stream-sub --connect zmq+tcp://127.0.0.1:16571                 the same without a search
   stream-sub --connect zmq+tcp://lab-pc:16571 --output eeg.csv --duration 60
-  stream-sub --connect A --connect B --output 'recordings/{name}-{uid}.csv'
+  stream-sub --name '*' --minimum 2 --output 'recordings/{name}-{uid}.csv'
   stream-sub --connect ENDPOINT --output capture.frames --output-format frames
   stream-sub --connect ENDPOINT --output-format none --count 100000 --strict --summary json)";
 
@@ -32,10 +33,12 @@ void add_connection_options(CLI::App& app, sub_options& o) {
         ->type_name("ENDPOINT")
         ->expected(1)
         ->take_all()
-        ->required()
+        ->group(group);
+    add_selection_options(app, o.wanted, group);
+    add_integer(app, "--minimum", o.minimum, 1, 1'000'000, "N", "Streams to find before any is opened (default: 1)")
         ->group(group);
     add_number(app, "--timeout", o.timeout_s, 0, unlimited, "S",
-               "Longest wait for the connection, 0 = for ever (default: 10)")
+               "Longest wait for streams to be found and connected, 0 = for ever (default: 10)")
         ->group(group);
     app.add_option_function<std::string>(
            "--history", [&o](const std::string& text) { parse_history(o, text); },
@@ -101,6 +104,10 @@ void check(const sub_options& o, bool output_given) {
     const output_format format = o.sink.format;
     const bool text = format == output_format::csv || format == output_format::jsonl;
     const bool shared = o.output.find('{') == std::string::npos;
+    if (o.connect.empty() && !o.wanted.given())
+        throw usage_error("which stream? give --name NAME (stream-ls shows what there is), or --connect ENDPOINT");
+    if (!o.wanted.given() && o.minimum > 1)
+        throw usage_error("--minimum is for streams that are searched: give --name, --type, --source-id or --uid");
     if (const auto problem = check_path_template(o.output); !problem.empty())
         throw usage_error(fmt::format("--output '{}': {}", o.output, problem));
     if (format == output_format::none && output_given)
@@ -109,7 +116,8 @@ void check(const sub_options& o, bool output_given) {
         throw usage_error("--output and --events cannot both be stdout");
     if (!text && (o.sink.sequence || o.stamps != stamp_clock::source))
         throw usage_error("--sequence and --stamps are for csv and jsonl");
-    if (o.connect.size() > 1 && shared && format != output_format::none && format != output_format::jsonl)
+    if (o.connect.size() + (o.wanted.given() ? o.minimum : 0) > 1 && shared && format != output_format::none &&
+        format != output_format::jsonl)
         throw usage_error(
             "several streams need a file each: --output 'DIR/{name}-{uid}.csv', or --output-format jsonl");
     if ((format == output_format::raw || format == output_format::frames) && o.output == "-" && isatty(STDOUT_FILENO))
@@ -129,7 +137,7 @@ std::variant<sub_options, int> parse_sub_options(int argc, const char* const* ar
     if (const auto code = parse_command_line(app, argc, argv))
         return *code;
     check(o, app.count("--output") > 0);
-    o.sink.name_stream = o.connect.size() > 1;
+    o.sink.name_stream = o.connect.size() > 1 || o.wanted.given();
     return o;
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/cli.hpp"
 #include "common/sample_sink.hpp"
+#include "common/selection.hpp"
 
 #include <rivulet/options.hpp>
 
@@ -24,7 +25,9 @@ struct sub_options {
     common_options common;
 
     std::vector<std::string> connect;
-    double timeout_s = 10; ///< 0 = for ever
+    selection wanted;
+    std::uint64_t minimum = 1; ///< streams to find before any is opened
+    double timeout_s = 10;     ///< 0 = for ever
     start_at start = start_at::now();
 
     std::optional<std::uint64_t> count; ///< of each stream

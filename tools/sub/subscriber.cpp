@@ -3,6 +3,7 @@
 #include "common/event_log.hpp"
 #include "common/exit_code.hpp"
 #include "common/log.hpp"
+#include "common/selection.hpp"
 #include "common/stop_signal.hpp"
 #include "sub/connector.hpp"
 #include "sub/output_set.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <optional>
 #include <poll.h>
 
 namespace rivulet::tools {
@@ -27,9 +29,13 @@ public:
         : options_(options), ctx_(make_context(options.common, "stream-sub")),
           events_(options.events ? std::make_unique<event_log>(*options.events) : std::make_unique<event_log>()),
           outputs_(options, signal_), ticking_(stderr_is_terminal() || events_->enabled()) {
-        const subscription::surroundings around{options_, ctx_, *events_, outputs_, wake_};
         for (const std::string& endpoint : options.connect)
-            streams_.push_back(std::make_unique<subscription>(endpoint, around));
+            open(endpoint);
+        if (!options.wanted.given())
+            return;
+        search_.emplace(options.wanted.selector(), ctx_);
+        if (options.timeout_s > 0)
+            search_end_ = search_began_ + options.timeout_s;
     }
 
     int run() {
@@ -50,6 +56,8 @@ public:
 
 private:
     bool step();
+    void open(target what);
+    bool check_search();
     bool check_connections();
     const char* reason_to_end(double time) const;
     bool pull_all();
@@ -68,6 +76,9 @@ private:
     std::shared_ptr<wake_event> wake_ = std::make_shared<wake_event>();
     output_set outputs_;
     std::vector<std::unique_ptr<subscription>> streams_;
+    std::optional<resolver> search_; ///< until enough streams are found
+    const double search_began_ = local_clock();
+    double search_end_ = never;
     bool ticking_;
     double next_tick_ = local_clock() + 1;
     double next_reader_check_ = 0;
@@ -84,11 +95,11 @@ std::size_t subscriber::in(subscription::state state) const {
 
 /// One round; false when it is over.
 bool subscriber::step() {
-    if (!check_connections())
+    if (!check_search() || !check_connections())
         return false;
     const double time = local_clock();
     end_ = reason_to_end(time);
-    if (end_ || in(subscription::state::over) == streams_.size())
+    if (end_ || (!search_ && in(subscription::state::over) == streams_.size()))
         return false;
     if (ticking_ && time >= next_tick_)
         tick();
@@ -99,6 +110,33 @@ bool subscriber::step() {
     }
     if (!pull_all())
         wait();
+    return true;
+}
+
+void subscriber::open(target what) {
+    const subscription::surroundings around{options_, ctx_, *events_, outputs_, wake_};
+    streams_.push_back(std::make_unique<subscription>(std::move(what), around));
+}
+
+/// Opens what was searched once there is enough of it, and nothing more is coming just now. False: time is up.
+bool subscriber::check_search() {
+    if (!search_)
+        return true;
+    search_->take_events();
+    auto found = search_->streams();
+    const bool late = local_clock() >= search_end_;
+    if (found.size() >= options_.minimum && (search_->settled() || late)) {
+        for (found_stream& stream : found)
+            open(std::move(stream));
+        search_.reset();
+    } else if (late) {
+        clear_status();
+        fmt::print(stderr, "stream-sub: {}\n",
+                   not_found_message(options_.wanted, options_.minimum, *search_, options_.timeout_s, ctx_));
+        not_connected_ = true;
+        end_ = "not_connected";
+        return false;
+    }
     return true;
 }
 
@@ -145,15 +183,16 @@ bool subscriber::pull_all() {
 }
 
 double subscriber::next_deadline() const {
-    double until = std::min(duration_end_, idle_since_ + options_.idle_timeout_s.value_or(never));
+    const double found = search_ ? search_end_ : never;
+    double until = std::min({found, duration_end_, idle_since_ + options_.idle_timeout_s.value_or(never)});
     return ticking_ ? std::min(until, next_tick_) : until;
 }
 
 /// Nothing is there. A single stream is waited for in its own pull, which may read the socket without another thread.
 void subscriber::wait() {
     outputs_.flush();
-    if (streams_.size() > 1 || in(subscription::state::open) == 0) {
-        if (!options_.busy_poll || in(subscription::state::connecting) > 0)
+    if (search_ || streams_.size() != 1 || in(subscription::state::open) == 0) {
+        if (!options_.busy_poll || search_ || in(subscription::state::connecting) > 0)
             wait_for_any(next_deadline());
         return;
     }
@@ -164,6 +203,8 @@ void subscriber::wait() {
 
 void subscriber::wait_for_any(double until) {
     std::vector<pollfd> entries{{signal_.fd(), POLLIN, 0}, {wake_->fd(), POLLIN, 0}, {outputs_.watched_fd(), 0, 0}};
+    if (search_)
+        entries.push_back({search_->wait_fd(), POLLIN, 0});
     for (const auto& stream : streams_)
         if (stream->now_in() == subscription::state::open)
             entries.push_back({stream->wait_fd(), POLLIN, 0});
@@ -178,6 +219,8 @@ void subscriber::tick() {
     const double time = local_clock();
     next_tick_ = time + 1;
     std::string text;
+    if (search_)
+        text = "searching" + options_.wanted.to_string();
     for (auto& stream : streams_) {
         stream_account& account = stream->account();
         const double rate = account.recent_rate_hz(time);

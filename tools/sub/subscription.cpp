@@ -12,13 +12,13 @@ constexpr std::size_t most_texts = 256;
 
 } // namespace
 
-subscription::subscription(std::string endpoint, const surroundings& around)
-    : endpoint_(std::move(endpoint)), around_(around) {
-    account_.link = endpoint_;
-    connect(to_duration(around_.options.timeout_s, true));
+subscription::subscription(target what, const surroundings& around) : target_(std::move(what)), around_(around) {
+    const auto* found = std::get_if<found_stream>(&target_);
+    account_.link = found ? found->info.name : std::get<std::string>(target_);
+    connect(target_, to_duration(around_.options.timeout_s, true));
 }
 
-void subscription::connect(std::chrono::nanoseconds timeout) {
+void subscription::connect(std::variant<target, successor> what, std::chrono::nanoseconds timeout) {
     inlet_options settings;
     settings.full = around_.options.full;
     if (!around_.options.recover)
@@ -29,7 +29,7 @@ void subscription::connect(std::chrono::nanoseconds timeout) {
         settings.busy_poll = std::chrono::seconds(1);
     settings.ctx = around_.ctx;
     state_ = state::connecting;
-    connector_.emplace(endpoint_, std::move(settings), around_.wake);
+    connector_.emplace(std::move(what), std::move(settings), around_.wake);
 }
 
 void subscription::check_connection() {
@@ -47,6 +47,7 @@ void subscription::check_connection() {
 /// The stream as the inlet describes it now, and where its samples go.
 void subscription::begin_segment() {
     info_ = inlet_->info();
+    account_.link = inlet_->endpoint();
     account_.name = info_.name;
     account_.uid = info_.uid;
     account_.source_id = info_.source_id;
@@ -59,10 +60,12 @@ void subscription::begin_segment() {
     around_.events.emit(connected_once_ ? "segment" : "ready", [&](json_writer& json) {
         json.field("name", info_.name).field("type", info_.type).field("source_id", info_.source_id);
         json.field("uid", info_.uid).field("channels", info_.channel_count).field("rate_hz", info_.nominal_rate_hz);
-        json.field("format", to_string(info_.format)).field("link", endpoint_).field("segments", account_.segments());
+        json.field("format", to_string(info_.format))
+            .field("link", account_.link)
+            .field("segments", account_.segments());
     });
     log_info(connected_once_ ? "segment" : "ready", "'{}' ({}), {} x {} at {} Hz from {}", info_.name, info_.uid,
-             info_.channel_count, to_string(info_.format), info_.nominal_rate_hz, endpoint_);
+             info_.channel_count, to_string(info_.format), info_.nominal_rate_hz, account_.link);
 }
 
 std::size_t subscription::chunk_limit() const {
@@ -149,7 +152,8 @@ void subscription::finish(const char* why) {
     end_ = why;
     state_ = state::over;
     if (around_.options.wait_at_end && !has_count())
-        connect(forever);
+        std::holds_alternative<std::string>(target_) ? connect(target_, forever)
+                                                     : connect(successor{{info_, {}, {}}}, forever);
 }
 
 } // namespace rivulet::tools

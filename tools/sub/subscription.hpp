@@ -15,7 +15,7 @@
 
 namespace rivulet::tools {
 
-/// One endpoint's stream from connecting to its end: pulls samples, accounts for them, hands them to its sink.
+/// One stream from connecting to its end: pulls samples, accounts for them, hands them to its sink.
 /// Used by one thread.
 class subscription {
 public:
@@ -28,7 +28,7 @@ public:
     };
     enum class state { connecting, open, over };
 
-    subscription(std::string endpoint, const surroundings& around);
+    subscription(target what, const surroundings& around);
 
     state now_in() const noexcept { return state_; }
     /// Why it is over: "count", "ended", "lost".
@@ -46,7 +46,7 @@ public:
     bool pull(std::chrono::nanoseconds timeout);
 
 private:
-    void connect(std::chrono::nanoseconds timeout);
+    void connect(std::variant<target, successor> what, std::chrono::nanoseconds timeout);
     void begin_segment();
     pull_result pull_values(std::chrono::nanoseconds timeout, std::size_t most, received_chunk& chunk);
     void take(const pull_result& result, received_chunk& chunk);
@@ -54,7 +54,7 @@ private:
     void finish(const char* why);
     std::size_t chunk_limit() const;
 
-    std::string endpoint_;
+    const target target_;
     surroundings around_;
     state state_ = state::connecting;
     std::string end_;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rivulet {
 
@@ -24,8 +25,26 @@ struct config {
         /// Ports for wildcard binds: 0,0 = ephemeral; otherwise the inclusive range to try (for firewalls).
         std::uint16_t first = 0;
         std::uint16_t last = 0;
+        /// Hosts or addresses under which others reach outlets that listen on all interfaces, where those that they see
+        /// would not do (address translation, published container ports). Offered before the ones that they see.
+        std::vector<std::string> advertise{};
         bool operator==(const ports_section&) const = default;
     } ports;
+
+    /// How streams are found by name.
+    struct discovery_section {
+        bool enabled = true;                    ///< off: outlets are not advertised, resolve() refuses
+        std::string group = "239.255.83.76";    ///< IPv4 multicast group
+        std::string group6 = "ff05::5256:4c54"; ///< IPv6 multicast group
+        std::uint16_t port = 16700;             ///< UDP, the same on all hosts
+        bool multicast = true;                  ///< off: on the loopback interface only
+        bool broadcast = true;                  ///< IPv4 broadcasts besides, for networks that swallow multicasts
+        std::uint32_t hops = 1;                 ///< routers that a multicast may pass, plus one
+        std::chrono::milliseconds beacon_interval{1000}; ///< between two signs of life; gone after three missed ones
+        /// Hosts asked and told by unicast: "host", "host:port", "[address]:port". Names are looked up again and again.
+        std::vector<std::string> known_peers{};
+        bool operator==(const discovery_section&) const = default;
+    } discovery;
 
     struct tuning_section {
         std::chrono::milliseconds watchdog{15000};             ///< silence after which a stream counts as lost

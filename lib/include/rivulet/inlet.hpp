@@ -7,6 +7,7 @@
 #include <rivulet/export.hpp>
 #include <rivulet/options.hpp>
 #include <rivulet/outlet.hpp>
+#include <rivulet/resolver.hpp>
 #include <rivulet/stream_info.hpp>
 
 #include <chrono>
@@ -97,6 +98,9 @@ public:
     /// Connects to one endpoint of an outlet and waits until it answered. @throws error: bad_endpoint, not_connected
     /// (naming the endpoint and how long it waited), not_supported.
     explicit inlet(std::string_view endpoint, inlet_options options = {});
+    /// Opens a stream that was found: over a unix socket if it can be opened from here, else over the first of its
+    /// endpoints that answers and is this very stream. @throws error: as above, naming all endpoints tried.
+    explicit inlet(const found_stream& stream, inlet_options options = {});
     /// Never throws, never hangs.
     ~inlet();
     inlet(inlet&&) noexcept;

@@ -11,5 +11,6 @@
 #include <rivulet/metadata.hpp>
 #include <rivulet/options.hpp>
 #include <rivulet/outlet.hpp>
+#include <rivulet/resolver.hpp>
 #include <rivulet/stream_info.hpp>
 #include <rivulet/version.hpp>

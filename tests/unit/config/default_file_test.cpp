@@ -3,6 +3,7 @@
 #include "config/keys.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -19,6 +20,15 @@ std::string text_of(const std::string& path) {
 TEST(DefaultFile, EqualsTheCompiledDefaultsInText) { EXPECT_EQ(text_of(DEFAULT_FILE), default_config_text()); }
 
 TEST(DefaultFile, EqualsTheCompiledDefaultsWhenRead) { EXPECT_EQ(load_config(DEFAULT_FILE, {}), config{}); }
+
+TEST(Profiles, AreReadAndChangeSomething) {
+    int profiles = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(PROFILES)) {
+        EXPECT_NE(load_config(entry.path().string(), {}), config{}) << entry.path();
+        ++profiles;
+    }
+    EXPECT_GE(profiles, 3);
+}
 
 TEST(DefaultFile, EveryKeyIsThereWithItsVariable) {
     const std::string text = default_config_text();

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Prints how long it takes to find 1, 100, 1000 streams, on a host and between two, and what 1000 idle streams send.
+
+discovery_figures.py PROGRAM [SECONDS]: PROGRAM is discovery_probe; SECONDS of listening to the idle streams. Between
+hosts (network namespaces) only as root. Figures mean something in a Release build on an idle machine.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+PROBE = sys.argv[1]
+SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 10
+HOSTS = [f"rvfig{os.getpid()}{side}" for side in "ab"]
+ENVIRONMENT = {**os.environ, "RIVULET_SESSION_NAME": f"figures-{os.getpid()}",
+               "RIVULET_DISCOVERY_PORT": str(20000 + os.getpid() % 10000)}
+
+
+def run(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
+
+
+def hosts():
+    """Two namespaces with a cable; False where they cannot be made."""
+    try:
+        for number, host in enumerate(HOSTS):
+            run("ip", "netns", "add", host)
+            run("ip", "-n", host, "link", "set", "lo", "up")
+            if number:
+                run("ip", "-n", host, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", HOSTS[0])
+        for number, host in enumerate(HOSTS, 1):
+            run("ip", "-n", host, "link", "set", "eth0", "up")
+            run("ip", "-n", host, "addr", "add", f"10.90.0.{number}/24", "dev", "eth0")
+        return True
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"one host only, as namespaces cannot be made: {e}")
+        return False
+
+
+def inside(host):
+    return ["ip", "netns", "exec", host] if host else []
+
+
+def sent(host, device):
+    link = json.loads(run("ip", "-n", host, "-s", "-j", "link", "show", "dev", device))[0]
+    return link["stats64"]["tx"]["bytes"], link["stats64"]["tx"]["packets"]
+
+
+def figures(publisher_host, resolver_host, where):
+    for count in (1, 100, 1000):
+        with subprocess.Popen([*inside(publisher_host), PROBE, "publish", str(count)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as publisher:
+            made = publisher.stdout.readline().split()[1]
+            found = subprocess.run([*inside(resolver_host), PROBE, "resolve", str(count), "11"], check=True,
+                                   stdout=subprocess.PIPE, text=True, env=ENVIRONMENT).stdout
+            times = sorted(float(line.split()[1]) for line in found.splitlines())
+            print(f"{where}: {count:4} streams found in {times[len(times) // 2]:8.2f} ms (best {times[0]:.2f}, worst "
+                  f"{times[-1]:.2f}); making an outlet took {made} ms", flush=True)
+            if count == 1000 and publisher_host:
+                for device in ("eth0", "lo"):
+                    before, began = sent(publisher_host, device), time.monotonic()
+                    time.sleep(SECONDS)  # the window of the measurement
+                    after, seconds = sent(publisher_host, device), time.monotonic() - began
+                    print(f"{where}: 1000 idle streams send {(after[0] - before[0]) / seconds:.0f} bytes/s in "
+                          f"{(after[1] - before[1]) / seconds:.1f} packets/s on {device}", flush=True)
+            publisher.stdin.close()
+
+
+namespaces = os.geteuid() == 0 and hosts()
+try:
+    figures(HOSTS[0] if namespaces else None, HOSTS[0] if namespaces else None, "one host")
+    if namespaces:
+        figures(HOSTS[0], HOSTS[1], "two hosts")
+finally:
+    for host in HOSTS:
+        subprocess.run(["ip", "netns", "del", host], stderr=subprocess.DEVNULL, check=False)
