@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<int> at_work{0};
 
-inlet open(const target& what, const inlet_options& options) {
+inlet open(const stream_source& what, const inlet_options& options) {
     if (const auto* stream = std::get_if<found_stream>(&what))
         return inlet(*stream, options);
     return inlet(std::get<std::string>(what), options);
@@ -62,7 +62,8 @@ struct connector::state {
     std::exception_ptr problem;
 };
 
-connector::connector(std::variant<target, successor> what, inlet_options options, std::shared_ptr<wake_event> wake)
+connector::connector(std::variant<stream_source, successor> what, inlet_options options,
+                     std::shared_ptr<wake_event> wake)
     : state_(std::make_shared<state>()) {
     at_work.fetch_add(1);
     std::thread([shared = state_, what = std::move(what), options = std::move(options),
@@ -72,7 +73,7 @@ connector::connector(std::variant<target, successor> what, inlet_options options
         std::exception_ptr problem;
         try {
             const auto* next = std::get_if<successor>(&what);
-            opened.emplace(open(next ? target(find(*next, options)) : std::get<target>(what), options));
+            opened.emplace(open(next ? stream_source(find(*next, options)) : std::get<stream_source>(what), options));
         } catch (...) {
             problem = std::current_exception();
         }

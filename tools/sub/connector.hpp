@@ -26,7 +26,7 @@ private:
 };
 
 /// What an inlet is opened on: an endpoint, or a stream that was found.
-using target = std::variant<std::string, found_stream>;
+using stream_source = std::variant<std::string, found_stream>;
 /// The same source once it is back: a stream with another uid, and the same source id or, without one, name and type.
 struct successor {
     found_stream of;
@@ -38,7 +38,7 @@ struct successor {
 class connector {
 public:
     /// `wake` is set when it is done.
-    connector(std::variant<target, successor> what, inlet_options options, std::shared_ptr<wake_event> wake);
+    connector(std::variant<stream_source, successor> what, inlet_options options, std::shared_ptr<wake_event> wake);
 
     bool done() const;
     /// Once done. @throws what the inlet's constructor threw.

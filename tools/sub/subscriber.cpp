@@ -56,7 +56,7 @@ public:
 
 private:
     bool step();
-    void open(target what);
+    void open(stream_source what);
     bool check_search();
     bool check_connections();
     const char* reason_to_end(double time) const;
@@ -113,7 +113,7 @@ bool subscriber::step() {
     return true;
 }
 
-void subscriber::open(target what) {
+void subscriber::open(stream_source what) {
     const subscription::surroundings around{options_, ctx_, *events_, outputs_, wake_};
     streams_.push_back(std::make_unique<subscription>(std::move(what), around));
 }

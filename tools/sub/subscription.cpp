@@ -12,13 +12,13 @@ constexpr std::size_t most_texts = 256;
 
 } // namespace
 
-subscription::subscription(target what, const surroundings& around) : target_(std::move(what)), around_(around) {
+subscription::subscription(stream_source what, const surroundings& around) : target_(std::move(what)), around_(around) {
     const auto* found = std::get_if<found_stream>(&target_);
     account_.link = found ? found->info.name : std::get<std::string>(target_);
     connect(target_, to_duration(around_.options.timeout_s, true));
 }
 
-void subscription::connect(std::variant<target, successor> what, std::chrono::nanoseconds timeout) {
+void subscription::connect(std::variant<stream_source, successor> what, std::chrono::nanoseconds timeout) {
     inlet_options settings;
     settings.full = around_.options.full;
     if (!around_.options.recover)

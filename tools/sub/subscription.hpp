@@ -28,7 +28,7 @@ public:
     };
     enum class state { connecting, open, over };
 
-    subscription(target what, const surroundings& around);
+    subscription(stream_source what, const surroundings& around);
 
     state now_in() const noexcept { return state_; }
     /// Why it is over: "count", "ended", "lost".
@@ -46,7 +46,7 @@ public:
     bool pull(std::chrono::nanoseconds timeout);
 
 private:
-    void connect(std::variant<target, successor> what, std::chrono::nanoseconds timeout);
+    void connect(std::variant<stream_source, successor> what, std::chrono::nanoseconds timeout);
     void begin_segment();
     pull_result pull_values(std::chrono::nanoseconds timeout, std::size_t most, received_chunk& chunk);
     void take(const pull_result& result, received_chunk& chunk);
@@ -54,7 +54,7 @@ private:
     void finish(const char* why);
     std::size_t chunk_limit() const;
 
-    const target target_;
+    const stream_source target_;
     surroundings around_;
     state state_ = state::connecting;
     std::string end_;
