@@ -103,6 +103,7 @@ void inlet_service::close() {
     {
         const std::lock_guard lock(mutex_);
         closed_ = true;
+        gone_->store(true, std::memory_order_seq_cst);
         before = std::move(client_);
     }
     if (before)
@@ -174,21 +175,19 @@ void inlet_service::post_control(std::span<const std::byte> data, const control_
     request.sent_at = local_clock();
     request.about = options.about_sequence;
     request.data = data;
-    server->call(this, std::move(request), deadline_after(platform::clock::now(), options.timeout),
+    const void* const owner = this;
+    const auto gone = gone_;
+    server->call(owner, std::move(request), deadline_after(platform::clock::now(), options.timeout),
                  [callback = std::move(callback)](outcome how, const wire::service_reply* reply, double) {
                      callback(control_result(how, reply));
                  });
-    end_if_closed(*server);
+    end_if_closed(*server, owner, *gone);
 }
 
-/// close() may have come between client() and the call.
-void inlet_service::end_if_closed(service::client& server) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!closed_)
-            return;
-    }
-    server.cancel(this);
+/// close() may have come between client() and the call. Whoever was answered may have destroyed this object by now.
+void inlet_service::end_if_closed(service::client& server, const void* owner, const std::atomic<bool>& gone) {
+    if (gone.load(std::memory_order_seq_cst))
+        server.cancel(owner);
 }
 
 std::optional<control_reply> inlet_service::send_control(std::span<const std::byte> data,
@@ -212,14 +211,16 @@ bool inlet_service::ask(wire::service_request request, std::chrono::nanoseconds 
         return false;
     request.uid = uid();
     const auto answer = std::make_shared<handed_over<bool>>();
-    server->call(this, std::move(request), deadline,
+    const void* const owner = this;
+    const auto gone = gone_;
+    server->call(owner, std::move(request), deadline,
                  [answer, take = std::move(take)](outcome how, const wire::service_reply* reply, double) {
                      const bool good = how == outcome::replied && reply->status == reply_status::ok;
                      if (good)
                          take(*reply);
                      answer->put(good);
                  });
-    end_if_closed(*server);
+    end_if_closed(*server, owner, *gone);
     return answer->wait(overdue(deadline)).value_or(false);
 }
 
@@ -289,7 +290,9 @@ void inlet_service::replay(const std::string& uid, std::uint64_t from, std::uint
     request.uid = uid;
     request.from = from;
     request.to = to;
-    server->call(this, std::move(request), deadline_after(platform::clock::now(), timeout),
+    const void* const owner = this;
+    const auto gone = gone_;
+    server->call(owner, std::move(request), deadline_after(platform::clock::now(), timeout),
                  [done = std::move(done), from](outcome how, const wire::service_reply* reply, double) {
                      replayed result{replayed::result::failed, from, from, {}};
                      if (how == outcome::replied) {
@@ -303,7 +306,7 @@ void inlet_service::replay(const std::string& uid, std::uint64_t from, std::uint
                      }
                      done(result);
                  });
-    end_if_closed(*server);
+    end_if_closed(*server, owner, *gone);
 }
 
 } // namespace rivulet::core

@@ -7,6 +7,7 @@
 #include <rivulet/control.hpp>
 #include <rivulet/inlet.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -72,7 +73,7 @@ private:
     std::shared_ptr<service::client> client(bool may_block);
     std::string uid() const;
     void check_waiting() const;
-    void end_if_closed(service::client& server);
+    static void end_if_closed(service::client& server, const void* owner, const std::atomic<bool>& gone);
     bool ask(wire::service_request request, std::chrono::nanoseconds timeout,
              std::function<void(const wire::service_reply&)> take);
     std::string title() const { return "inlet of " + endpoint_; }
@@ -90,6 +91,7 @@ private:
     std::vector<std::string> client_of_; ///< what was offered when it was made
     bool keeps_time_ = false;
     bool closed_ = false;
+    const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false); ///< closed_, for calls
 };
 
 } // namespace rivulet::core

@@ -59,10 +59,12 @@ void release(void*, void* hint) noexcept {
 void send_counted(void* socket, std::vector<std::byte> bytes, std::shared_ptr<std::atomic<std::size_t>> waiting) {
     auto frame = std::make_unique<counted_frame>(counted_frame{std::move(bytes), std::move(waiting)});
     frame->waiting->fetch_add(frame->bytes.size(), std::memory_order_relaxed);
+    void* const data = frame->bytes.data();
+    const std::size_t size = frame->bytes.size();
     counted_frame* const given = frame.release();
-    platform::hand_over(given);
+    platform::hand_over(given); // not looked at from here on
     zmq_msg_t message;
-    ::zmq_msg_init_data(&message, given->bytes.data(), given->bytes.size(), release, given);
+    ::zmq_msg_init_data(&message, data, size, release, given);
     if (::zmq_msg_send(&message, socket, ZMQ_DONTWAIT) < 0)
         ::zmq_msg_close(&message);
 }
