@@ -199,7 +199,7 @@ TEST(Discovery, InprocEndpointsAreNotAdvertised) {
 TEST(Discovery, AUnixSocketIsPreferredWhereItCanBeOpened) {
     const lab here;
     const context ctx = here.make_context();
-    for (const std::string path : {"posix+unix://" + links::fresh_path(), "zmq+ipc://" + links::fresh_path()}) {
+    for (const std::string& path : {"posix+unix://" + links::fresh_path(), "zmq+ipc://" + links::fresh_path()}) {
         const outlet out = make_outlet("EEG", ctx, {"posix+tcp://*:*", path});
         found_stream found = resolve_one({.uid = out.info().uid}, patience, ctx);
         EXPECT_EQ(inlet(found, {.open_timeout = patience, .ctx = ctx}).endpoint(), path);
