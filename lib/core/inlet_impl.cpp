@@ -414,8 +414,7 @@ void inlet_impl::drive(time_point deadline) {
     driving_.store(true, std::memory_order_seq_cst);
     if (fd_with_io_.exchange(false, std::memory_order_seq_cst))
         ctx_->io.unwatch(link_->fd());
-    drain(drive_fd_);
-    transport::poll_set wait;
+    transport::poll_set& wait = drive_wait_;
     while (!pull_ready()) {
         const time_point now_time = clock::now();
         if (now_time >= deadline)
@@ -425,8 +424,8 @@ void inlet_impl::drive(time_point deadline) {
         // Others may append as well: the I/O thread on its turns, and close() and fail() must wake us.
         if (!log_->arm(*this, reader_->position()))
             break;
+        wait.clear();
         if (!closed_.load() && !failed_.load()) {
-            wait.clear();
             wait.add(link_->fd(), POLLIN);
             wait.add(drive_fd_.get(), POLLIN);
             wait.at(std::min(deadline, next_turn()));

@@ -155,6 +155,7 @@ private:
     platform::event wakeup_;                   ///< data, end, failure, close
     platform::unique_fd wait_fd_;              ///< eventfd for wait_fd(), made with the inlet
     platform::unique_fd drive_fd_;             ///< eventfd that wakes a pull that watches the link itself
+    transport::poll_set drive_wait_;           ///< what such a pull waits on; its thread only
     std::atomic<bool> use_wait_fd_{false};
     std::atomic<bool> driving_{false};    ///< the pulling thread watches the link's descriptor
     std::atomic<bool> fd_with_io_{false}; ///< the I/O thread watches it

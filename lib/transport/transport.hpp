@@ -181,13 +181,17 @@ struct inlet_environment {
 /// What a link says to the outlet when it connects: a new token, and where to begin.
 wire::hello make_hello(const inlet_environment& environment);
 
+/// What one pump receives should be pulled while it is still in the caches.
+inline constexpr std::size_t pump_bytes = 256u << 10;
+
 class inlet_link {
 public:
     virtual ~inlet_link() = default;
 
     /// Readable when pump() may have something to do; -1: the link calls notify itself, pump() is never needed.
     virtual int fd() const noexcept = 0;
-    /// Receives what is there without blocking, at most `max_frames`. True: there may be more. One thread at a time.
+    /// Receives what is there without blocking: at most `max_frames`, and hardly more than pump_bytes. True: there may
+    /// be more. One thread at a time.
     virtual bool pump(time_point now, std::size_t max_frames) = 0;
     /// When pump() wants to be called even if fd() stays silent. As pump().
     virtual time_point next_turn() const noexcept { return time_point::max(); }

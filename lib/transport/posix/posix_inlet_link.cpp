@@ -147,6 +147,8 @@ bool posix_inlet_link::pump(time_point now, std::size_t max_frames) {
     }
     if (phase_ == phase::connecting)
         finish_connecting(now);
+    pumped_ = 0;
+    drained_ = false;
     for (std::size_t budget = max_frames; phase_ == phase::open;) {
         if (!handle_buffered(budget, now)) {
             if (phase_ == phase::open)
@@ -156,6 +158,10 @@ bool posix_inlet_link::pump(time_point now, std::size_t max_frames) {
         if (phase_ != phase::open)
             return false;
         if (budget == 0)
+            return true;
+        if (drained_)
+            return false;
+        if (pumped_ >= pump_bytes)
             return true;
         if (direct_left_ != 0) {
             if (!read_direct(now))
@@ -242,11 +248,18 @@ bool posix_inlet_link::read_direct(time_point now) {
             lost(now);
         return false;
     }
+    received(static_cast<std::size_t>(n), wanted + (message.msg_iovlen == 2 ? read_ahead : 0));
     const std::size_t payload = std::min(static_cast<std::size_t>(n), wanted);
     end_ = static_cast<std::size_t>(n) - payload;
     direct_left_ -= payload;
     environment_.sink->on_payload(payload);
     return true;
+}
+
+/// Who got less than he asked for has emptied the socket: another call would only say so.
+void posix_inlet_link::received(std::size_t bytes, std::size_t asked) noexcept {
+    pumped_ += bytes;
+    drained_ = bytes < asked;
 }
 
 /// Room for the rest of the frame that has begun, as far as bytes have come: a length alone buys no memory.
@@ -273,13 +286,14 @@ void posix_inlet_link::make_room() {
 /// One recv; false when there is nothing (or the connection has ended).
 bool posix_inlet_link::read_more(time_point now) {
     make_room();
+    // Behind a large frame comes another, as a rule: its head is enough for now.
+    const std::size_t room = large_frames_ && begin_ == end_ ? read_ahead : capacity_ - end_;
     ssize_t n = 0;
     do {
-        // Behind a large frame comes another, as a rule: its head is enough for now.
-        const std::size_t room = large_frames_ && begin_ == end_ ? read_ahead : capacity_ - end_;
         n = ::recv(socket_.get(), buffer_.get() + end_, room, MSG_DONTWAIT);
     } while (n < 0 && errno == EINTR);
     if (n > 0) {
+        received(static_cast<std::size_t>(n), room);
         end_ += static_cast<std::size_t>(n);
         return true;
     }

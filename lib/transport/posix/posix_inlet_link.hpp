@@ -41,6 +41,7 @@ private:
     void handle(wire::bytes_view frame, time_point now);
     bool begin_direct(std::size_t frame_bytes);
     bool read_direct(time_point now);
+    void received(std::size_t bytes, std::size_t asked) noexcept;
     void make_room();
 
     const inlet_environment environment_;
@@ -56,6 +57,8 @@ private:
     int infos_ = 0; ///< of this connection
     wire::data_parser parser_;
     wire::bytes_view early_;      ///< of that, what came with the head and lies in the buffer
+    std::size_t pumped_ = 0;      ///< bytes received by this pump
+    bool drained_ = false;        ///< by this pump: the kernel has no more
     std::size_t direct_left_ = 0; ///< bytes of a payload that go straight to the sink
     bool large_frames_ = false;   ///< the last data frame was worth it: read little ahead
     // Received bytes [begin_, end_).

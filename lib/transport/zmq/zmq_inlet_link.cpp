@@ -142,7 +142,8 @@ bool zmq_inlet_link::pump(time_point now, std::size_t max_frames) {
         start_over();
         connect_socket();
     }
-    for (std::size_t i = 0; i < max_frames; ++i) {
+    std::size_t pumped = 0;
+    for (std::size_t i = 0; i < max_frames && pumped < pump_bytes; ++i) {
         if (!environment_.sink->ready_for_data()) {
             (void)socket_.get_int(ZMQ_EVENTS); // libzmq's own errands go on, or its descriptor stays readable
             return false;
@@ -152,6 +153,7 @@ bool zmq_inlet_link::pump(time_point now, std::size_t max_frames) {
                 check_connection();
             return false;
         }
+        pumped += message_.size() == 0 ? 0 : message_.part(message_.size() - 1).size();
         handle(now);
         if (closed_)
             return false;
