@@ -114,6 +114,25 @@ class Bench(ToolTest):
                 self.assertLess(self.median(row, "bytes"), payload + 64)
                 self.assertIn("decode_ratio", row["metrics"])
 
+    def test_scale_opens_all_streams(self):
+        rows = self.rows("scale", "--streams", "1,30")
+        self.assertEqual({(row["link"], row["streams"]) for row in rows},
+                         {(link, n) for link in ("posix+tcp", "posix+unix", "zmq+tcp", "zmq+ipc") for n in ("1", "30")})
+        for row in rows:
+            for side in ("outlets", "inlets"):
+                self.assertGreater(self.median(row, side + "_threads"), 0, row["id"])
+                self.assertLess(self.median(row, side + "_threads"), 20, row["id"])
+
+    def test_report_has_a_section_and_files_of_each_subcommand(self):
+        folder = self.folder / "report"
+        self.ends(self.bench("report", "--folder", folder, "--links", "posix+unix", *SHORT))
+        text = (folder / "report.md").read_text()
+        for name in ("raw", "matrix", "latency", "throughput", "queue", "encoding", "scale"):
+            self.assertIn(f"\n## {name}\n", text)
+            self.assertEqual(json.loads((folder / f"{name}.json").read_text())["subcommand"], name)
+            self.assertTrue((folder / f"{name}.csv").read_text().count("\n") > 1)
+        self.assertTrue((folder / "throughput-mb_per_s.svg").exists() or "gnuplot-nox" in text)
+
     def test_table_and_csv(self):
         what = ("throughput", "--links", "posix+unix", "--modes", "sync", "--sizes", 400, *SHORT, "--runs", 2)
         tool = self.bench(*what)
@@ -158,7 +177,7 @@ class Bench(ToolTest):
     def test_help_names_all_subcommands(self):
         tool = self.start("stream-bench", "--help")
         self.ends(tool)
-        for text in ("raw", "matrix", "latency", "throughput", "queue", "encoding", "--require", "Examples:"):
+        for text in ("raw", "matrix", "latency", "throughput", "queue", "encoding", "scale", "report", "--require", "Examples:"):
             self.assertIn(text, tool.stdout().decode())
 
     def test_a_signal_ends_it_with_its_workers(self):

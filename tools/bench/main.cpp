@@ -1,5 +1,6 @@
 #include "bench/output.hpp"
-#include "bench/plans.hpp"
+#include "bench/report.hpp"
+#include "bench/runner.hpp"
 #include "common/exit_code.hpp"
 #include "common/log.hpp"
 
@@ -31,61 +32,23 @@ private:
     std::string path_;
 };
 
-plan make_plan(const bench_options& o, const surroundings& around) {
-    static constexpr std::pair<const char*, plan (*)(const bench_options&, const surroundings&)> plans[] = {
-        {"raw", raw_plan},     {"matrix", matrix_plan},     {"latency", latency_plan}, {"throughput", throughput_plan},
-        {"queue", queue_plan}, {"encoding", encoding_plan},
-    };
-    for (const auto& [name, make] : plans)
-        if (o.subcommand == name)
-            return make(o, around);
-    throw usage_error("no such subcommand: " + o.subcommand);
-}
-
 void print(const std::string& text) {
     std::fputs(text.c_str(), stdout);
     std::fflush(stdout);
 }
 
-/// Measures all groups; with the table, prints each when it is done.
-std::vector<row> measure(const plan& p, const bench_options& o, bool table) {
+/// Measures one subcommand and prints it; the table as it comes.
+std::vector<row> measure(const bench_options& o, const surroundings& around, const machine& m) {
+    const plan p = make_plan(o.subcommand, o, around);
     const text_table lines(p);
-    std::vector<row> rows;
-    std::size_t done = 0;
-    if (table)
-        print(lines.header() + '\n');
-    for (const group& g : p.groups) {
-        const auto progress = [&](const cell& c, std::uint64_t run) {
-            show_status(fmt::format("group {} of {}, run {} of {}: {}", done + 1, p.groups.size(), run + 1, o.runs,
-                                    fmt::join(c.labels, " ")));
-        };
-        for (row& r : run_group(g, p.comparisons, o.runs, progress)) {
-            clear_status();
-            if (table)
-                print(lines.line(r) + '\n');
-            rows.push_back(std::move(r));
-        }
-        ++done;
-    }
-    return rows;
-}
-
-int run(const bench_options& o) {
-    const stop_signal stop;
-    const temporary_folder folder;
-    const surroundings around{stop, load_settings(o.common, "stream-bench", "warn"), folder.path()};
-    const plan p = make_plan(o, around);
-    const machine m = this_machine();
     const bool table = !o.json && !o.csv;
     if (table)
-        print(describe(m) + '\n');
-    std::vector<row> rows;
-    try {
-        rows = measure(p, o, table);
-    } catch (const interrupted&) {
-        clear_status();
-        return exit_ended_early;
-    }
+        print(describe(m) + '\n' + lines.header() + '\n');
+    std::vector<row> rows = run_plan(p, o.runs, [&](const std::vector<row>& some) {
+        for (const row& r : some)
+            if (table)
+                print(lines.line(r) + '\n');
+    });
     if (o.json)
         print(to_json(p, rows, m, o.command));
     if (o.csv)
@@ -93,6 +56,21 @@ int run(const bench_options& o) {
     if (table)
         for (const std::string& note : p.notes)
             print(note + '\n');
+    return rows;
+}
+
+int run(const bench_options& o) {
+    const stop_signal stop;
+    const temporary_folder folder;
+    const surroundings around{stop, load_settings(o.common, "stream-bench", "warn"), folder.path()};
+    const machine m = this_machine();
+    std::vector<row> rows;
+    try {
+        rows = o.subcommand == "report" ? write_report(o, around, m) : measure(o, around, m);
+    } catch (const interrupted&) {
+        clear_status();
+        return exit_ended_early;
+    }
     const auto broken = broken_requirements(o.required, rows);
     for (const std::string& line : broken)
         fmt::print(stderr, "stream-bench: {}\n", line);

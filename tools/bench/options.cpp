@@ -11,6 +11,7 @@ constexpr const char* examples =
   stream-bench matrix --consumers 1,2,3                    1000 channels at 30 kHz, the classic table
   stream-bench latency --streams 1,8 --channels 1,2,16,64 --rates 50,500,1000,10000
   stream-bench throughput --sizes 4,4000,120000 --json
+  stream-bench report --folder results                     everything, about 40 minutes
   stream-bench throughput --consumers 0 --sizes 4          pushes that nobody receives
   stream-bench matrix --quick --require '*/sync/*:cpu_ratio<=2')";
 
@@ -52,7 +53,7 @@ auto one_of(std::vector<std::pair<std::string, T>> choices) {
 
 void add_links(CLI::App& app, bench_options& o) {
     std::vector<std::pair<std::string, carrier>> all;
-    for (const carrier c : {carrier::posix_tcp, carrier::posix_unix, carrier::zmq_tcp, carrier::zmq_ipc})
+    for (const carrier c : all_links())
         all.emplace_back(to_string(c), c);
     add_list(app, "--links", o.links, "LINK,...", "posix+tcp, posix+unix, zmq+tcp, zmq+ipc (default: all)",
              one_of(std::move(all)));
@@ -92,7 +93,10 @@ void add_subcommands(CLI::App& app, bench_options& o) {
     CLI::App* throughput = app.add_subcommand("throughput", "As fast as it goes, by size of a push");
     app.add_subcommand("queue", "The sample log within a process against other queues");
     app.add_subcommand("encoding", "Frames: bytes, ns to encode and decode, against msgpack-c");
-    for (CLI::App* sub : {matrix, latency, throughput})
+    CLI::App* scale = app.add_subcommand("scale", "Many idle streams between two processes: threads, memory, CPU");
+    CLI::App* report = app.add_subcommand("report", "All of these with their defaults: Markdown, CSV, JSON and plots");
+    report->add_option("--folder", o.folder, "Where to write it (default: bench-report)")->type_name("FOLDER");
+    for (CLI::App* sub : {matrix, latency, throughput, scale, report})
         add_links(*sub, o);
     add_modes(*matrix, o, "async, async-wait, sync, each also with -spin (default: sync,async)");
     add_modes(*latency, o, "async, async-wait, sync, each also with -spin: the inlet spins (default: all but wait)");
@@ -105,6 +109,7 @@ void add_subcommands(CLI::App& app, bench_options& o) {
                                 : "Samples a second, pushed one by one (default: 500,1000,10000)");
     }
     add_integers(*matrix, "--chunks", o.chunks, 1, 1u << 20, "Samples a push (default: 1,4,8,16,30)");
+    add_integers(*scale, "--streams", o.streams, 1, 4000, "Streams (default: 1,10,100,1000)");
     add_integers(*latency, "--streams", o.streams, 1, 64, "Streams from one process to another (default: 1,8)");
     for (CLI::App* sub : {raw, throughput})
         add_integers(

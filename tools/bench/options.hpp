@@ -39,6 +39,7 @@ struct bench_options {
     bool int16 = false;
     bool given_stamps = false;
     std::uint64_t buffer_bytes = 16u << 20;
+    std::string folder = "bench-report"; ///< of report
 };
 
 /// Options to run with, or the exit code to end with at once. @throws usage_error.

@@ -109,6 +109,25 @@ std::string to_json(const plan& p, const std::vector<row>& rows, const machine& 
     return json.text() + '\n';
 }
 
+std::string to_markdown(const plan& p, const std::vector<row>& rows) {
+    std::string text = fmt::format("| {}", fmt::join(p.label_names, " | "));
+    std::string rule;
+    for (const column& c : p.columns)
+        text += fmt::format(" | {}", c.title);
+    for (std::size_t i = 0; i < p.label_names.size() + p.columns.size(); ++i)
+        rule += i < p.label_names.size() ? "|---" : "|--:";
+    text += fmt::format(" |\n{}|\n", rule);
+    for (const row& r : rows) {
+        text += fmt::format("| {}", fmt::join(r.labels, " | "));
+        for (const column& c : p.columns)
+            text += fmt::format(" | {}", cell_text(c, r));
+        text += " |\n";
+    }
+    for (const std::string& note : p.notes)
+        text += fmt::format("\n- {}", note);
+    return text;
+}
+
 std::string to_csv(const plan& p, const std::vector<row>& rows) {
     std::set<std::string> metrics;
     for (const row& r : rows)

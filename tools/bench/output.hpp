@@ -31,6 +31,8 @@ std::string short_number(double value, int digits);
 /// One object: program, command, machine, rows with all metrics (median, min, max, runs).
 std::string to_json(const plan& p, const std::vector<row>& rows, const machine& m,
                     const std::vector<std::string>& command);
+/// A table and the notes below it.
+std::string to_markdown(const plan& p, const std::vector<row>& rows);
 /// A header, then a line a row: labels, and median, min, max of each metric.
 std::string to_csv(const plan& p, const std::vector<row>& rows);
 

@@ -12,6 +12,7 @@ plan matrix_plan(const bench_options& o, const surroundings& around);
 plan latency_plan(const bench_options& o, const surroundings& around);
 plan throughput_plan(const bench_options& o, const surroundings& around);
 plan queue_plan(const bench_options& o, const surroundings& around);
+plan scale_plan(const bench_options& o, const surroundings& around);
 plan encoding_plan(const bench_options& o, const surroundings& around);
 
 } // namespace rivulet::tools::bench

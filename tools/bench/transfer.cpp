@@ -31,7 +31,11 @@ private:
     std::string none_;
 };
 
+/// How often this process has slept until a push was due: system calls that are not the library's.
+std::uint64_t sleeps = 0;
+
 void sleep_until(double when) {
+    ++sleeps;
     const double whole = std::floor(when);
     const timespec until{static_cast<time_t>(whole), static_cast<long>((when - whole) * 1e9)};
     while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
@@ -57,7 +61,8 @@ std::vector<std::byte> make_values(const work& w) {
 
 /// Pushes as fast as it goes, or at the rate's own times; late pushes follow at once.
 template<class Sender>
-std::uint64_t push_all(const work& w, Sender& sender, const std::vector<std::byte>& values, distribution& pushes) {
+std::uint64_t push_all(const work& w, double seconds, Sender& sender, const std::vector<std::byte>& values,
+                       distribution& pushes) {
     const std::size_t copies = values.size() / w.chunk_bytes();
     const double period = w.rate_hz > 0 ? static_cast<double>(w.chunk) / w.rate_hz : 0;
     // Small chunks would feel the clock.
@@ -66,7 +71,7 @@ std::uint64_t push_all(const work& w, Sender& sender, const std::vector<std::byt
     double at = begun;
     double stamp = begun;
     std::uint64_t pushed = 0;
-    while (pushed < w.max_chunks && at < begun + w.seconds) {
+    while (pushed < w.max_chunks && at < begun + seconds) {
         if (period > 0)
             if (const double due = begun + static_cast<double>(pushed) * period; local_clock() < due)
                 sleep_until(due);
@@ -88,15 +93,21 @@ void publish(const work& w, worker_link& link, usage_meter& meter, Sender& sende
     link.ready(sender.endpoints());
     link.wait_for_go();
     sender.wait_for_consumers();
-    distribution pushes;
+    distribution warm_up, pushes;
     const std::vector<std::byte> values = make_values(w); // libzmq refers to it until finish
+    const std::uint64_t before_that = w.warm_up_s > 0 ? push_all(w, w.warm_up_s, sender, values, warm_up) : 0;
     const usage before = meter.read();
+    const std::uint64_t sleeps_before = sleeps;
     const double begun = local_clock();
-    const std::uint64_t chunks = push_all(w, sender, values, pushes);
+    const std::uint64_t chunks = push_all(w, w.seconds, sender, values, pushes);
     const double seconds = local_clock() - begun;
     sender.finish();
-    report_usage(link, meter.read() - before);
+    usage used = meter.read() - before;
+    if (used.system_calls)
+        *used.system_calls -= sleeps - sleeps_before;
+    report_usage(link, used);
     link.report("chunks", static_cast<double>(chunks));
+    link.report("all_chunks", static_cast<double>(before_that + chunks));
     link.report("seconds", seconds);
     pushes.report(link, "push");
 }
@@ -106,30 +117,35 @@ void subscribe(const work& w, worker_link& link, usage_meter& meter, Receiver& r
     link.ready();
     distribution ages;
     usage before = meter.read();
-    double first_at = 0, last_at = 0;
-    std::uint64_t samples = 0, lost = 0, first_samples = 0;
+    double first_at = 0, begun = 0, last_at = 0;
+    std::uint64_t samples = 0, lost = 0, samples_before = 0;
     for (;;) {
         const arrival got = receiver.receive();
-        if (got.samples != 0) {
-            last_at = local_clock();
-            if (w.latency)
-                ages.add((last_at - got.stamp) * 1e6);
-            if (samples == 0) {
-                before = meter.read();
-                first_at = last_at;
-                first_samples = got.samples;
-            }
-        }
         samples += got.samples;
         lost += got.lost;
+        if (got.samples != 0) {
+            last_at = local_clock();
+            if (first_at == 0)
+                first_at = last_at;
+            if (begun == 0 && last_at >= first_at + w.warm_up_s) { // all before that is warm-up
+                before = meter.read();
+                begun = last_at;
+                samples_before = samples;
+            } else if (w.latency && begun != 0) {
+                ages.add((last_at - got.stamp) * 1e6);
+            }
+        }
         if (got.ended)
             break;
     }
+    if (begun == 0)
+        begun = first_at;
     report_usage(link, meter.read() - before);
     link.report("samples", static_cast<double>(samples));
     link.report("lost", static_cast<double>(lost));
-    if (last_at > first_at)
-        link.report("per_s", static_cast<double>(samples - first_samples) / (last_at - first_at));
+    link.report("chunks", static_cast<double>(samples - samples_before) / static_cast<double>(w.chunk * w.streams));
+    if (last_at > begun)
+        link.report("per_s", static_cast<double>(samples - samples_before) / (last_at - begun));
     ages.report(link, "latency");
 }
 
@@ -167,13 +183,13 @@ void run_subscriber(const work& w, const surroundings& around, const std::string
 /// What both sides found, brought to one chunk.
 findings summed_up(const work& w, findings sent, const std::vector<findings>& received) {
     findings f;
-    const double chunks = sent["chunks"];
-    const double samples = chunks * static_cast<double>(w.chunk);
-    f["chunks"] = chunks;
+    const double samples = sent["all_chunks"] * static_cast<double>(w.chunk);
+    f["chunks"] = sent["chunks"];
     f["samples"] = samples;
     f["push_seconds"] = sent["seconds"];
-    f["pushed_per_s"] = samples * static_cast<double>(w.streams) / sent["seconds"];
+    f["pushed_per_s"] = sent["chunks"] * static_cast<double>(w.chunk * w.streams) / sent["seconds"];
     const auto take = [&](findings& from, const char* side, double share) {
+        const double chunks = from["chunks"];
         const std::pair<const char*, const char*> names[] = {{"cpu_s", "cpu_us"},
                                                              {"waits", "waits"},
                                                              {"preempted", "preempted"},

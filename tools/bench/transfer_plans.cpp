@@ -11,20 +11,20 @@
 namespace rivulet::tools::bench {
 namespace {
 
-const std::vector<carrier> all_links = {carrier::posix_tcp, carrier::posix_unix, carrier::zmq_tcp, carrier::zmq_ipc};
 constexpr std::uint64_t counted_chunks = 200;
 constexpr double counted_per_s = 1000;
 
 /// System calls and allocations of a calm run, which nobody times.
 findings count_calls(work w, const surroundings& around) {
     w.counted = true;
+    w.warm_up_s = 0;
     w.rate_hz = static_cast<double>(w.chunk) * counted_per_s;
     w.max_chunks = counted_chunks;
     w.seconds = 30;
     findings counted;
     for (const auto& [name, value] : transfer(w, around))
         if (name.ends_with("_calls") || name.ends_with("_allocations"))
-            counted[name] = name == "sender_calls" ? value - 1 : value; // the wait for the next chunk's time
+            counted[name] = value;
     return counted;
 }
 
@@ -84,6 +84,7 @@ work base_work(const bench_options& o) {
     w.int16 = o.int16;
     w.given_stamps = o.given_stamps;
     w.seconds = o.seconds;
+    w.warm_up_s = 0.3 * o.seconds;
     w.buffer_bytes = o.buffer_bytes;
     return w;
 }
@@ -155,7 +156,7 @@ plan raw_plan(const bench_options& o, const surroundings& around) {
             w.consumers = std::max<std::uint64_t>(consumers, 1);
             group_builder cells(around, {number_text(w.chunk_bytes()), number_text(w.consumers)}, true);
             group g = [&] {
-                for (const carrier link : all_links) {
+                for (const carrier link : all_links()) {
                     w.over = link;
                     std::vector<way> loops = {way::zmq_copied, way::zmq_zero_copy, way::zmq_released};
                     if (!is_zmq(link))
@@ -211,7 +212,7 @@ plan matrix_plan(const bench_options& o, const surroundings& around) {
         for (const double rate : list(o.rates, o.quick, {30000.0}, {0.0}))
             for (const std::uint64_t chunk : list(o.chunks, o.quick, {1, 4, 8, 16, 30}, {30}))
                 for (const std::uint64_t consumers : list(o.consumers, o.quick, {1}, {1}))
-                    for (const carrier link : o.links.value_or(all_links)) {
+                    for (const carrier link : o.links.value_or(all_links())) {
                         work w = base_work(o);
                         w.over = link;
                         w.channels = channels;
@@ -256,7 +257,7 @@ plan latency_plan(const bench_options& o, const surroundings& around) {
     for (const std::uint64_t streams : list(o.streams, o.quick, {1, 8}, {1}))
         for (const std::uint64_t channels : list(o.channels, o.quick, {1, 64}, {8}))
             for (const double rate : list(o.rates, o.quick, {500.0, 1000.0, 10000.0}, {1000.0}))
-                for (const carrier link : o.links.value_or(all_links)) {
+                for (const carrier link : o.links.value_or(all_links())) {
                     work w = base_work(o);
                     w.over = link;
                     w.streams = streams;
@@ -292,7 +293,7 @@ plan throughput_plan(const bench_options& o, const surroundings& around) {
     const std::vector<mode> all = {{way::async}, {way::async_wait}, {way::sync}};
     for (const std::uint64_t bytes : list(o.sizes, o.quick, all_sizes, {4, 4000}))
         for (const std::uint64_t consumers : list(o.consumers, o.quick, {1, 3}, {1}))
-            for (const carrier link : o.links.value_or(all_links)) {
+            for (const carrier link : o.links.value_or(all_links())) {
                 work w = base_work(o);
                 w.over = link;
                 w.consumers = consumers;

@@ -2,6 +2,12 @@
 
 namespace rivulet::tools::bench {
 
+const std::vector<carrier>& all_links() {
+    static const std::vector<carrier> all = {carrier::posix_tcp, carrier::posix_unix, carrier::zmq_tcp,
+                                             carrier::zmq_ipc};
+    return all;
+}
+
 const char* to_string(carrier c) noexcept {
     switch (c) {
     case carrier::posix_tcp: return "posix+tcp";

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <vector>
 
 namespace rivulet::tools::bench {
 
@@ -25,6 +25,7 @@ enum class way : std::uint8_t {
     nothing        ///< sends nothing: what pacing alone costs
 };
 
+const std::vector<carrier>& all_links();
 constexpr bool is_zmq(carrier c) noexcept { return c == carrier::zmq_tcp || c == carrier::zmq_ipc; }
 constexpr bool is_ours(way w) noexcept { return w == way::async || w == way::async_wait || w == way::sync; }
 /// "posix+tcp", as in an endpoint.
@@ -44,6 +45,7 @@ struct work {
     double rate_hz = 0;      ///< samples a second and stream; 0 = as fast as it goes
     std::uint64_t consumers = 1;
     std::uint64_t streams = 1; ///< each consumer takes all of them
+    double warm_up_s = 0;      ///< pushed before that, and left out of all rates and costs
     double seconds = 0.5;      ///< how long is pushed
     std::uint64_t max_chunks = UINT64_MAX;
     bool given_stamps = false; ///< the caller counts the stamps on, instead of reading the clock at each push

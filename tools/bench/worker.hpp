@@ -21,6 +21,7 @@ public:
     void ready(std::string_view text = {}) const { write_line("ready", text); }
     /// Waits until the parent says that all are ready.
     void wait_for_go() const;
+    /// After go.
     void report(std::string_view name, double value) const;
     void fail(std::string_view what) const { write_line("error", what); }
 
