@@ -61,22 +61,22 @@ void drain(const platform::unique_fd& fd) noexcept {
 } // namespace
 
 inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
-    : ctx_(usable(options.ctx)), endpoint_(endpoint), full_(options.full), max_buffered_(options.max_buffered),
-      lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)), recover_for_(options.recover_for),
-      busy_poll_(options.busy_poll), stamp_options_(options.stamps), service_(ctx_, endpoint_, name_of(options)),
-      wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
-    transport::inlet_environment environment;
-    environment.io = ctx_;
-    environment.name = name_of(options);
-    environment.start = options.start;
-    environment.holds = full_ == when_full::hold;
-    environment.max_frame = options.max_frame.value_or(ctx_->settings.tuning.max_frame);
-    environment.sink = this;
-    link_ = transport::open_inlet_link(endpoint, environment);
+    : ctx_(usable(options.ctx)), endpoints_{std::string(endpoint)}, endpoint_(&endpoints_.front()), full_(options.full),
+      max_buffered_(options.max_buffered), lost_after_(options.lost_after.value_or(ctx_->settings.tuning.watchdog)),
+      recover_for_(options.recover_for), busy_poll_(options.busy_poll), stamp_options_(options.stamps),
+      service_(ctx_, endpoints_.front(), name_of(options)), wait_fd_(make_eventfd()), drive_fd_(make_eventfd()) {
+    environment_.io = ctx_;
+    environment_.name = name_of(options);
+    environment_.start = options.start;
+    environment_.holds = full_ == when_full::hold;
+    environment_.max_frame = options.max_frame.value_or(ctx_->settings.tuning.max_frame);
+    environment_.sink = this;
+    link_ = transport::open_inlet_link(endpoint, environment_);
+    link_fd_ = link_->fd();
     try {
-        if (link_->fd() >= 0) {
+        if (link_fd_ >= 0) {
             fd_with_io_ = true;
-            ctx_->io.watch(link_->fd(), EPOLLIN, *this);
+            ctx_->io.watch(link_fd_, EPOLLIN, *this);
             ctx_->io.post(*this);
         }
         wait_for_greeting(options.open_timeout);
@@ -89,7 +89,7 @@ inlet_impl::inlet_impl(std::string_view endpoint, inlet_options options)
 
 inlet_impl::~inlet_impl() { close(); }
 
-std::string inlet_impl::title() const { return "inlet of " + endpoint_; }
+std::string inlet_impl::title() const { return "inlet of " + endpoint(); }
 
 void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
     const time_point deadline = deadline_after(clock::now(), timeout);
@@ -114,7 +114,7 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
     service_.look_up();
     log_->add_waiter(*this);
     opened_.store(true, std::memory_order_release);
-    if (link_->fd() >= 0)
+    if (link_fd_ >= 0)
         ctx_->io.schedule(*this, deadline_after(clock::now(), lost_after_));
 }
 
@@ -133,6 +133,7 @@ void inlet_impl::close() {
             buffer_->log()->on_room({});
     }
     ctx_->io.forget(*this);
+    search_.reset();
     if (log_)
         log_->remove_waiter(*this);
     {
@@ -156,7 +157,7 @@ transport::greeting_answer inlet_impl::judge(const wire::info_frame& greeting) {
     } else if (came.source_id != info_.source_id) {
         if (!std::exchange(stranger_told_, true))
             ctx_->log->warn("stranger",
-                            {{"stream", info_.name}, {"endpoint", endpoint_}, {"source_id", came.source_id}},
+                            {{"stream", info_.name}, {"endpoint", endpoint()}, {"source_id", came.source_id}},
                             "another source answers there; still looking for the lost one");
         return greeting_answer::try_again;
     } else if (came.format != info_.format || came.channel_count != info_.channel_count ||
@@ -217,7 +218,7 @@ transport::greeting_answer inlet_impl::on_greeting(const wire::info_frame& greet
     }
     if (!first && reconnected)
         ctx_->log->info("stream_recovered",
-                        {{"stream", greeting.info.name}, {"endpoint", endpoint_}, {"uid", greeting.info.uid}},
+                        {{"stream", greeting.info.name}, {"endpoint", endpoint()}, {"uid", greeting.info.uid}},
                         new_uid ? "another outlet of the same source: a new segment begins" : "connected again");
     greeted_.store(true, std::memory_order_release);
     wakeup_.set();
@@ -297,9 +298,9 @@ void inlet_impl::on_disconnect(bool returns) {
     const time_point now = clock::now();
     lost_since_ns_.store(ns_of(now), std::memory_order_relaxed);
     last_heard_ns_.store(ns_of(now), std::memory_order_relaxed);
-    ctx_->log->warn("connection_lost", {{"stream", info().name}, {"endpoint", endpoint_}},
+    ctx_->log->warn("connection_lost", {{"stream", info().name}, {"endpoint", endpoint()}},
                     "the connection to the outlet ended; trying to get it back");
-    ctx_->io.schedule_earlier(*this, deadline_after(now, std::min(recover_for(), lost_after_)));
+    ctx_->io.post(*this); // which looks after the connection from now on
 }
 
 void inlet_impl::fail(std::string message) {
@@ -309,7 +310,7 @@ void inlet_impl::fail(std::string message) {
             return;
         failure_ = std::move(message);
         failed_.store(true, std::memory_order_release);
-        ctx_->log->warn("stream_lost", {{"stream", info_.name}, {"endpoint", endpoint_}}, failure_);
+        ctx_->log->warn("stream_lost", {{"stream", info_.name}, {"endpoint", endpoint()}}, failure_);
     }
     connected_.store(false, std::memory_order_release);
     wake();
@@ -346,7 +347,9 @@ void inlet_impl::on_turn(time_point now) {
         return;
     take_back_fd(now);
     pump_from_io_thread(now);
-    if (link_->fd() >= 0 && opened_.load(std::memory_order_acquire) && !ended_.load(std::memory_order_acquire) &&
+    if (failed_.load(std::memory_order_acquire))
+        search_.reset();
+    if (link_fd_ >= 0 && opened_.load(std::memory_order_acquire) && !ended_.load(std::memory_order_acquire) &&
         !failed_.load(std::memory_order_acquire))
         look_after_connection(now);
 }
@@ -371,12 +374,64 @@ void inlet_impl::look_after_connection(time_point now) {
     }
     if (!connected_.load(std::memory_order_acquire)) {
         const time_point give_up = deadline_after(at(lost_since_ns_), patience);
+        look_for_successor(now);
+        if (search_)
+            due = std::min(due, search_->look_again_at());
         if (now >= give_up)
             return fail(fmt::format("{}: the outlet was lost and did not come back within {:.3g} s", title(),
                                     std::chrono::duration<double>(patience).count()));
         due = std::min(due, give_up);
+    } else {
+        search_.reset();
     }
     ctx_->io.schedule_earlier(*this, std::max(due, now + 100ms));
+}
+
+/// The endpoint may be the wrong one by now: asks the network where the stream is.
+void inlet_impl::look_for_successor(time_point now) {
+    if (!search_) {
+        const stream_info lost = info();
+        if (lost.source_id.empty() || !ctx_->discovery.enabled())
+            return;
+        search_ = std::make_unique<core::successor_search>(ctx_->discovery, lost.source_id, lost.uid,
+                                                           [this] { ctx_->io.post(*this); });
+        return;
+    }
+    const auto candidate = search_->next(now);
+    if (!candidate || *candidate == endpoint())
+        return;
+    try {
+        switch_to(*candidate);
+    } catch (const error& e) {
+        ctx_->log->debug("endpoint_unusable", {{"stream", info().name}, {"endpoint", *candidate}}, e.what());
+    }
+}
+
+void inlet_impl::switch_to(const std::string& where) {
+    auto fresh = transport::open_inlet_link(where, environment_);
+    if (fresh->fd() < 0)
+        return;
+    {
+        const std::lock_guard lock(pump_mutex_);
+        const bool driving = driving_.load(std::memory_order_seq_cst);
+        if (!driving)
+            retired_.clear();
+        if (fd_with_io_.exchange(false, std::memory_order_seq_cst))
+            ctx_->io.unwatch(link_fd_);
+        link_->close();
+        retired_.push_back(std::move(link_));
+        link_ = std::move(fresh);
+        link_fd_ = link_->fd();
+        if (!driving) {
+            ctx_->io.watch(link_fd_, EPOLLIN, *this);
+            fd_with_io_.store(true, std::memory_order_seq_cst);
+        }
+        endpoints_.push_back(where);
+        endpoint_.store(&endpoints_.back(), std::memory_order_release);
+        service_.endpoint_is(where);
+    }
+    signal(drive_fd_); // whoever drives polls the new descriptor from now on
+    ctx_->io.post(*this);
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
@@ -396,13 +451,13 @@ void inlet_impl::sleep_until(time_point deadline) {
             const time_point now_time = clock::now();
             if (now_time >= until)
                 break;
-            if (link_->fd() >= 0)
+            if (link_fd_ >= 0)
                 pump_here(now_time);
         }
         if (pull_ready())
             return;
     }
-    if (link_->fd() >= 0 && !use_wait_fd_.load(std::memory_order_relaxed))
+    if (link_fd_ >= 0 && !use_wait_fd_.load(std::memory_order_relaxed))
         return drive(deadline);
     if (log_->arm(*this, reader_->position()))
         wakeup_.wait(deadline);
@@ -412,8 +467,11 @@ void inlet_impl::sleep_until(time_point deadline) {
 /// Watches the link's descriptor on this thread, in place of the I/O thread, until there is something to pull.
 void inlet_impl::drive(time_point deadline) {
     driving_.store(true, std::memory_order_seq_cst);
-    if (fd_with_io_.exchange(false, std::memory_order_seq_cst))
-        ctx_->io.unwatch(link_->fd());
+    if (fd_with_io_.load(std::memory_order_seq_cst)) {
+        const std::lock_guard lock(pump_mutex_); // link_ stays what it is
+        if (fd_with_io_.exchange(false, std::memory_order_seq_cst))
+            ctx_->io.unwatch(link_fd_);
+    }
     transport::poll_set& wait = drive_wait_;
     while (!pull_ready()) {
         const time_point now_time = clock::now();
@@ -426,7 +484,7 @@ void inlet_impl::drive(time_point deadline) {
             break;
         wait.clear();
         if (!closed_.load() && !failed_.load()) {
-            wait.add(link_->fd(), POLLIN);
+            wait.add(link_fd_, POLLIN);
             wait.add(drive_fd_.get(), POLLIN);
             wait.at(std::min(deadline, next_turn()));
             wait.wait(now_time);
@@ -448,12 +506,12 @@ bool inlet_impl::pump_here(time_point now_time) {
 
 /// The I/O thread watches the descriptor again when no pull has come for a while. On the I/O thread.
 void inlet_impl::take_back_fd(time_point now_time) {
-    if (link_->fd() < 0 || fd_with_io_.load(std::memory_order_seq_cst) || driving_.load(std::memory_order_seq_cst))
+    if (link_fd_ < 0 || fd_with_io_.load(std::memory_order_seq_cst) || driving_.load(std::memory_order_seq_cst))
         return;
     const time_point driven{std::chrono::nanoseconds(last_driven_ns_.load(std::memory_order_relaxed))};
     if (now_time < driven + lease && !use_wait_fd_.load())
         return ctx_->io.schedule_earlier(*this, driven + lease);
-    ctx_->io.watch(link_->fd(), EPOLLIN, *this);
+    ctx_->io.watch(link_fd_, EPOLLIN, *this);
     fd_with_io_.store(true, std::memory_order_seq_cst);
 }
 
@@ -527,7 +585,7 @@ void inlet_impl::prepare_stamps() {
         return;
     processor_.emplace(stamp_options_, log_->options().rate_hz);
     if (stamp_options_.clocksync && !service_.time_correction(patience))
-        ctx_->log->warn("no_clock", {{"stream", info().name}, {"endpoint", endpoint_}},
+        ctx_->log->warn("no_clock", {{"stream", info().name}, {"endpoint", endpoint()}},
                         "the outlet's clock could not be measured yet; its stamps come as they are until it is");
 }
 
@@ -609,7 +667,7 @@ inlet_impl::next_chunk inlet_impl::wait_for_chunk(std::uint32_t max, std::chrono
         }
         check_usable(); // failed: only once all that came is pulled
         if (deadline == time_point::min() || clock::now() >= deadline) {
-            if (link_->fd() >= 0 && !fd_with_io_.load()) {
+            if (link_fd_ >= 0 && !fd_with_io_.load()) {
                 pump_here(clock::now());
                 if (look(max, chunk))
                     return chunk;
@@ -710,7 +768,7 @@ stream_info inlet_impl::info() const {
 
 std::size_t inlet_impl::samples_available() {
     check_usable();
-    if (link_->fd() >= 0 && !fd_with_io_.load())
+    if (link_fd_ >= 0 && !fd_with_io_.load())
         pump_here(clock::now());
     return reader_->lag();
 }

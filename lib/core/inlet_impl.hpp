@@ -4,6 +4,7 @@
 #include "core/inlet_buffer.hpp"
 #include "core/inlet_service.hpp"
 #include "core/stamp_processor.hpp"
+#include "core/successor_search.hpp"
 #include "platform/fork_guard.hpp"
 #include "platform/futex.hpp"
 #include "platform/reactor.hpp"
@@ -13,6 +14,7 @@
 #include <rivulet/inlet.hpp>
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,7 +52,7 @@ public:
 
     stream_info info() const;
     std::size_t channels() const noexcept { return channels_; }
-    const std::string& endpoint() const noexcept { return endpoint_; }
+    const std::string& endpoint() const noexcept { return *endpoint_.load(std::memory_order_acquire); }
     /// A stamp as pulled, on this host's clock.
     double to_local(double stamp);
     std::size_t samples_available();
@@ -109,6 +111,8 @@ private:
     /// Whether whoever answered is our stream again; else what to do.
     transport::greeting_answer judge(const wire::info_frame& greeting);
     void look_after_connection(platform::time_point now);
+    void look_for_successor(platform::time_point now);
+    void switch_to(const std::string& endpoint);
     std::chrono::nanoseconds recover_for() const;
     void rearm_fd();
     void check_usable() const;
@@ -119,7 +123,8 @@ private:
 
     const platform::fork_guard fork_;
     const std::shared_ptr<context_impl> ctx_;
-    const std::string endpoint_;
+    std::list<std::string> endpoints_; ///< all there were: references to them stay valid
+    std::atomic<const std::string*> endpoint_;
     const when_full full_;
     const std::optional<buffer_size> max_buffered_;
     const std::chrono::nanoseconds lost_after_;
@@ -131,8 +136,13 @@ private:
     // Receiving side.
     std::mutex pump_mutex_;              ///< held around link_->pump()
     platform::light_mutex buffer_mutex_; ///< held in every sink call: writes to buffer_, expectations
-    std::unique_ptr<transport::inlet_link> link_;
-    std::unique_ptr<core::inlet_buffer> buffer_; ///< links that deliver frames; made at the first greeting
+    transport::inlet_environment environment_;
+    std::unique_ptr<transport::inlet_link> link_; ///< replaced under pump_mutex_ on the I/O thread
+    std::atomic<int> link_fd_{-1};                ///< its fd()
+    /// Closed; a puller may still poll their descriptors. Under pump_mutex_.
+    std::vector<std::unique_ptr<transport::inlet_link>> retired_;
+    std::unique_ptr<core::successor_search> search_; ///< while not connected; on the I/O thread
+    std::unique_ptr<core::inlet_buffer> buffer_;     ///< links that deliver frames; made at the first greeting
     std::endian order_ = std::endian::native;
     std::atomic<std::int64_t> last_heard_ns_{0}; ///< or last made a connection
     std::atomic<std::int64_t> lost_since_ns_{0}; ///< while not connected

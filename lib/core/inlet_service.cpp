@@ -75,12 +75,29 @@ time_point overdue(time_point deadline) {
 } // namespace
 
 inlet_service::inlet_service(std::shared_ptr<detail::context_impl> ctx, std::string endpoint, std::string name)
-    : ctx_(std::move(ctx)), endpoint_(std::move(endpoint)), name_(std::move(name)), reached_{endpoint_} {}
+    : ctx_(std::move(ctx)), name_(std::move(name)), endpoint_(std::move(endpoint)), reached_{endpoint_} {}
+
+std::string inlet_service::title() const {
+    const std::lock_guard lock(mutex_);
+    return "inlet of " + endpoint_;
+}
 
 void inlet_service::look_up() {
-    auto found = transport::numeric_forms(endpoint_);
+    std::string endpoint;
+    {
+        const std::lock_guard lock(mutex_);
+        endpoint = endpoint_;
+    }
+    auto found = transport::numeric_forms(endpoint);
     const std::lock_guard lock(mutex_);
     reached_ = std::move(found);
+}
+
+void inlet_service::endpoint_is(std::string endpoint) {
+    const std::lock_guard lock(mutex_);
+    endpoint_ = std::move(endpoint);
+    reached_ = {endpoint_};
+    client_of_ = {""}; // as nothing is: the next call makes another client
 }
 
 void inlet_service::consumer_is(std::string id) {
@@ -123,7 +140,7 @@ std::shared_ptr<service::client> inlet_service::client(bool may_block) {
     {
         const std::lock_guard lock(mutex_);
         if (closed_)
-            throw error(errc::closed, title() + ": it was closed; open a new inlet to go on");
+            throw error(errc::closed, "inlet of " + endpoint_ + ": it was closed; open a new inlet to go on");
         if (client_ && client_of_ == offered_)
             return client_;
         before = std::move(client_);
@@ -140,7 +157,7 @@ std::shared_ptr<service::client> inlet_service::client(bool may_block) {
         return nullptr;
     auto found = ctx_->clients.get(std::move(addresses));
     const std::lock_guard lock(mutex_);
-    if (!client_ && !closed_ && offered == offered_) {
+    if (!client_ && !closed_ && offered == offered_ && reached == reached_) {
         client_ = found;
         client_of_ = std::move(offered);
     }

@@ -25,6 +25,9 @@ public:
     inlet_service(std::shared_ptr<detail::context_impl> ctx, std::string endpoint, std::string name);
     ~inlet_service() { close(); }
 
+    /// Data is reached here from now on.
+    void endpoint_is(std::string endpoint);
+
     /// This is the stream, and where it says that requests are answered. Never blocks.
     void stream_is(const std::string& uid, std::vector<std::string> service);
 
@@ -76,13 +79,13 @@ private:
     static void end_if_closed(service::client& server, const void* owner, const std::atomic<bool>& gone);
     bool ask(wire::service_request request, std::chrono::nanoseconds timeout,
              std::function<void(const wire::service_reply&)> take);
-    std::string title() const { return "inlet of " + endpoint_; }
+    std::string title() const;
 
     const std::shared_ptr<detail::context_impl> ctx_;
-    const std::string endpoint_;
     const std::string name_;
 
     mutable std::mutex mutex_;
+    std::string endpoint_;
     std::vector<std::string> reached_; ///< the endpoint of the data, with addresses in place of a name
     std::string uid_;
     std::string consumer_;

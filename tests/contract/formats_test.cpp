@@ -27,9 +27,11 @@ std::vector<T> awkward_values() {
     std::vector<T> values{0, 1, -1, 7, -7, 100, -100, limits::min(), limits::max(), limits::lowest()};
     if constexpr (std::is_floating_point_v<T>) {
         for (const double value :
-             {0.5, 1.5, 2.5, 126.5, 127.5, 128.5, 32766.5, 32767.5, 2147483646.5, 2147483647.5, 1.0 + 0x1p-24,
-             1.0 + 0x3p-24, 0.4,     0.6,     1.3,          126.6, 127.4,  127.6,  128.4, 128.6, 200.0, 32767.4, 32767.6,
-              32768.6, 40000.0, 2147483648.0, 3e9,   9.2e18, 9.3e18, 1e19,  1e30,  1e-40, 0.1})
+             {0.5,          1.5,          2.5,           126.5,         127.5,  128.5,   32766.5, 32767.5,
+              2147483646.5, 2147483647.5, 1.0 + 0x1p-24, 1.0 + 0x3p-24, 0.4,    0.6,     1.3,     126.6,
+              127.4,        127.6,        128.4,         128.6,         200.0,  32767.4, 32767.6, 32768.6,
+              40000.0,      2147483648.0, 3e9,           9.2e18,        9.3e18, 1e19,    1e30,    1e-40,
+              0.1})
             for (const double sign : {1.0, -1.0})
                 values.push_back(static_cast<T>(sign * value));
         for (const T value : {T(-0.0), limits::infinity(), -limits::infinity(), limits::quiet_NaN(), limits::epsilon()})
@@ -236,7 +238,11 @@ std::vector<std::string> awkward_strings() {
             std::string("\0\0\0", 3),
             std::string("ends in NUL\0", 12),
             "\xC2\xB5V \xE2\x9C\x93 \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x90\x99",
-            "\xFF\xFE not UTF-8", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80\x00",
+            "\xFF\xFE not UTF-8",
+            "\xC3",
+            "\xC0\xAF",
+            "\xED\xA0\x80",
+            "\xF4\x90\x80\x80\x00",
             "line\r\nbreak\ttab \"quotes\" 'apostrophes', commas;",
             "",
             text_of(255, 1),

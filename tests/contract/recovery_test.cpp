@@ -19,6 +19,8 @@ protected:
         if (!options.max_buffered)
             options.max_buffered = 64 * MiB;
         options.open_timeout = patience;
+        if (!options.ctx) // no beacon shows a way around the cable
+            options.ctx = context(parse_config("[discovery]\nenabled = false\n", "test"));
         return inlet(through.endpoint(), std::move(options));
     }
     static void push(outlet& out, std::uint64_t& next, std::uint64_t samples) {
@@ -31,7 +33,9 @@ protected:
     static bool notices(const inlet& in) {
         return eventually([&] { return !in.stats().connected; });
     }
-    static context lively() { return context(parse_config("[tuning]\nkeepalive = \"100ms\"\n", "test")); }
+    static context lively() {
+        return context(parse_config("[tuning]\nkeepalive = \"100ms\"\n[discovery]\nenabled = false\n", "test"));
+    }
 };
 
 TEST_P(Recovery, ACutConnectionGoesOnWithoutGapAndRepeat) {

@@ -41,7 +41,8 @@ void set_up_command_line(CLI::App& app, std::string_view examples, common_option
 /// Parses; an exit code when the tool is to end at once (0 for --help and --version, 2 for errors).
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
-/// Loads the configuration, over which the command line goes, and sets up the log. @param auto_level what log level "auto" means.
+/// Loads the configuration, over which the command line goes, and sets up the log. @param auto_level what log level
+/// "auto" means.
 /// @throws rivulet::error bad_config.
 config load_settings(const common_options& common, std::string_view program, std::string_view auto_level = "info");
 /// The same, and makes a context of it.

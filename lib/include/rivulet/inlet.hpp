@@ -108,7 +108,7 @@ public:
 
     /// The stream, as the outlet describes it. Changes with a new segment.
     stream_info info() const;
-    const std::string& endpoint() const noexcept;
+    const std::string& endpoint() const noexcept; ///< the latest: a lost stream may be found elsewhere. Stays valid
 
     /// Fills `values` ([samples x channels], size a multiple of channel_count) and `stamps` (one a sample; may be
     /// empty when they are not wanted) with what is there; returns as soon as there is one sample.
@@ -179,9 +179,9 @@ public:
     /// on; nothing when there was no answer in time. Threads: as send_control.
     std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout) const;
 
-    /// A stamp as it was pulled, as nanoseconds since the Unix epoch, for files and people: by this host's wall clock and
-    /// the outlet's clock, which the first call measures (some round trips; waits at most 1 s, and where nobody answers
-    /// takes it to be ours). Threads: any but the I/O thread's callbacks.
+    /// A stamp as it was pulled, as nanoseconds since the Unix epoch, for files and people: by this host's wall clock
+    /// and the outlet's clock, which the first call measures (some round trips; waits at most 1 s, and where nobody
+    /// answers takes it to be ours). Threads: any but the I/O thread's callbacks.
     std::int64_t to_unix_ns(double stamp) const;
 
     /// Wakes a blocked pull (which throws closed) and disconnects. Idempotent.
