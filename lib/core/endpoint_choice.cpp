@@ -118,7 +118,8 @@ std::vector<std::string> order_endpoints(const std::vector<std::string>& endpoin
     if (endpoints.size() < 2)
         return endpoints;
     std::vector<std::string> candidates = endpoints;
-    const auto first_other = std::ranges::stable_partition(candidates, is_path).begin();
+    // Not of std::ranges: clang 14 cannot compile the subrange that it returns.
+    const auto first_other = std::stable_partition(candidates.begin(), candidates.end(), is_path);
     const auto paths = static_cast<std::size_t>(first_other - candidates.begin());
     std::vector<attempt> attempts;
     std::vector<outcome> outcomes;

@@ -68,23 +68,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     mine.info.name = "mine";
     mine.info.uid = "mine";
     mine.endpoints = {"zmq+tcp://*:5000"};
-    platform::time_point now(std::chrono::hours(1));
+    platform::time_point time(std::chrono::hours(1));
     node.advertise(mine);
-    node.announce(now);
-    node.set_interest(true, now);
+    node.announce(time);
+    node.set_interest(true, time);
     udp_address from;
     from.bytes = {10, 0, 0, 7};
     from.port = 4711;
     for (const bool here : {false, true}) {
-        node.on_datagram(bytes, {from, here, here}, now);
-        node.on_turn(now);
-        now += std::chrono::seconds(2);
-        node.on_turn(now);
+        node.on_datagram(bytes, {from, here, here}, time);
+        node.on_turn(time);
+        time += std::chrono::seconds(2);
+        node.on_turn(time);
     }
     require(network.datagrams < 1000, "a datagram causes few others");
     require(node.registry().streams().size() <= max_passed_on_bytes, "a datagram holds few streams");
-    now += std::chrono::minutes(10);
-    node.on_turn(now);
+    time += std::chrono::minutes(10);
+    node.on_turn(time);
     require(node.registry().participants() <= 1, "who is silent is forgotten");
     return 0;
 }
