@@ -1,5 +1,6 @@
 // Who has nothing to do does nothing: threads wait for events and poll nothing.
 #include "child_process.hpp"
+#include "lab.hpp"
 #include "links.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,13 @@ using support::program_beside;
 
 class Idle : public ::testing::TestWithParam<links::link> {
 protected:
+    /// A program in a lab of its own: beacons of the tests beside this one would wake it.
+    child_process run(const std::string& program, const std::vector<std::string>& arguments) const {
+        std::vector<std::string> command{program_beside(program)};
+        command.insert(command.end(), arguments.begin(), arguments.end());
+        return child_process(command, lab_.environment());
+    }
+
     /// Watches a process for a while. Bounds that keep-alives and housekeeping stay far below, and a thread that polls
     /// every millisecond far above.
     static void expect_idle(const child_process& process, const std::string& who) {
@@ -26,13 +34,16 @@ protected:
         EXPECT_LE(cpu, 0.15) << who;
         EXPECT_LE(switches, 300u) << who;
     }
+
+private:
+    support::lab lab_;
 };
 INSTANTIATE_TEST_SUITE_P(Over, Idle, ::testing::ValuesIn(links::between_processes), links::name_of);
 
 TEST_P(Idle, AConnectedPairUsesNoCpu) {
     for (const std::string mode : {"async", "sync"}) {
-        child_process publisher({program_beside("test_source"), GetParam().any(), mode, "drop", "idle"});
-        child_process consumer({program_beside("test_sink"), publisher.line(), "drop"});
+        child_process publisher = run("test_source", {GetParam().any(), mode, "drop", "idle"});
+        child_process consumer = run("test_sink", {publisher.line(), "drop"});
         ASSERT_TRUE(consumer.says("connected"));
         ASSERT_TRUE(publisher.says("connected"));
         expect_idle(publisher, mode + " publisher");
@@ -41,29 +52,29 @@ TEST_P(Idle, AConnectedPairUsesNoCpu) {
 }
 
 TEST_P(Idle, AnOutletWithoutConsumersUsesNoCpu) {
-    child_process publisher({program_beside("test_source"), GetParam().any(), "async", "drop", "idle"});
+    child_process publisher = run("test_source", {GetParam().any(), "async", "drop", "idle"});
     ASSERT_NE(publisher.line(), "");
     expect_idle(publisher, "lonely publisher");
 }
 
 TEST_P(Idle, AConsumerOfAKilledPublisherUsesNoCpu) {
-    child_process publisher({program_beside("test_source"), GetParam().any(), "async", "drop", "idle"});
-    child_process consumer({program_beside("test_sink"), publisher.line(), "drop", "600000"});
+    child_process publisher = run("test_source", {GetParam().any(), "async", "drop", "idle"});
+    child_process consumer = run("test_sink", {publisher.line(), "drop", "600000"});
     ASSERT_TRUE(consumer.says("connected"));
     publisher.signal(SIGKILL);
     expect_idle(consumer, "orphaned consumer");
 }
 
 TEST_P(Idle, AConsumerWhoseOutletIsNotThereYetUsesNoCpu) {
-    child_process consumer({program_beside("test_sink"), GetParam().fixed(), "drop"});
+    child_process consumer = run("test_sink", {GetParam().fixed(), "drop"});
     ASSERT_TRUE(consumer.blocked());
     expect_idle(consumer, "early consumer");
 }
 
 TEST_P(Idle, AHeldFloodUsesNoCpu) {
-    child_process publisher({program_beside("test_source"), GetParam().any(), "async", "wait", "flood"});
+    child_process publisher = run("test_source", {GetParam().any(), "async", "wait", "flood"});
     const std::string endpoint = publisher.line();
-    child_process consumer({program_beside("test_sink"), endpoint, "hold"});
+    child_process consumer = run("test_sink", {endpoint, "hold"});
     ASSERT_TRUE(consumer.says("connected"));
     ASSERT_TRUE(consumer.stop());
     ASSERT_TRUE(publisher.blocked());

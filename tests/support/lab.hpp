@@ -9,6 +9,7 @@
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <vector>
 
 /// A lab that no other test sees: a session and a beacon port of its own, on the loopback interface only.
 namespace rivulet::support {
