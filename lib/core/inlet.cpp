@@ -1,7 +1,7 @@
 #include <rivulet/inlet.hpp>
 
-#include "core/endpoint_choice.hpp"
 #include "core/inlet_impl.hpp"
+#include "transport/endpoint_choice.hpp"
 #include "transport/transport.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::unique_ptr<detail::inlet_impl> open_found(const found_stream& stream, inlet
     const auto note = [&](const std::string& endpoint, const std::string& why) {
         tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", endpoint, why);
     };
-    const auto endpoints = core::order_endpoints(stream.endpoints, endpoint_patience);
+    const auto endpoints = transport::order_endpoints(stream.endpoints, endpoint_patience);
     for (std::size_t i = 0; i < endpoints.size(); ++i) {
         if (options.open_timeout != forever) {
             const std::chrono::nanoseconds left = deadline - platform::clock::now();

@@ -1,9 +1,9 @@
 #include "core/outlet_impl.hpp"
 
 #include "core/convert.hpp"
-#include "core/endpoint_choice.hpp"
 #include "core/identity.hpp"
 #include "core/limits.hpp"
+#include "transport/endpoint_choice.hpp"
 
 #include <algorithm>
 #include <array>
@@ -76,7 +76,7 @@ void outlet_impl::advertise(const std::vector<std::string>& asked) {
     advert_.info.desc = metadata("desc"); // is not sent
     advert_.service = service_->endpoints();
     for (std::size_t i = 0; i < endpoints_.size(); ++i)
-        core::add_advertised(asked[i], endpoints_[i], ctx_->settings.ports.advertise, advert_.endpoints);
+        transport::add_advertised(asked[i], endpoints_[i], ctx_->settings.ports.advertise, advert_.endpoints);
     if (!advert_.endpoints.empty())
         ctx_->discovery.advertise(advert_);
 }

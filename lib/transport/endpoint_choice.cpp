@@ -1,4 +1,4 @@
-#include "core/endpoint_choice.hpp"
+#include "transport/endpoint_choice.hpp"
 
 #include "platform/futex.hpp"
 #include "platform/host_port.hpp"
@@ -12,12 +12,11 @@
 #include <climits>
 #include <poll.h>
 
-namespace rivulet::core {
+namespace rivulet::transport {
 namespace {
 
 using platform::clock;
 using platform::time_point;
-using transport::endpoint;
 
 /// One attempt to connect to a candidate; several, where its host has several addresses.
 struct attempt {
@@ -27,19 +26,13 @@ struct attempt {
 
 enum class outcome { refused, under_way, accepted };
 
-outcome begin(const endpoint& where, const transport::posix::socket_address& to, platform::unique_fd& socket) {
-    socket = transport::posix::make_socket(where, to.family());
+outcome begin(const endpoint& where, const posix::socket_address& to, platform::unique_fd& socket) {
+    socket = posix::make_socket(where, to.family());
     if (::connect(socket.get(), to.get(), to.size) == 0)
         return outcome::accepted;
     if (errno == EAGAIN) // a unix socket whose queue is full
         return outcome::accepted;
     return errno == EINPROGRESS ? outcome::under_way : outcome::refused;
-}
-
-bool accepted(int fd) noexcept {
-    int problem = 0;
-    socklen_t size = sizeof problem;
-    return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &size) == 0 && problem == 0;
 }
 
 /// Goes on with the attempts until the best candidate that may still be accepted has been, or time is up.
@@ -60,7 +53,7 @@ void wait_for_best(std::vector<attempt>& attempts, std::vector<outcome>& outcome
             if (fds[i].revents == 0)
                 continue;
             const std::size_t candidate = attempts[i].candidate;
-            const bool good = accepted(fds[i].fd);
+            const bool good = posix::connect_error(fds[i].fd) == 0;
             attempts.erase(attempts.begin() + static_cast<std::ptrdiff_t>(i));
             if (good)
                 outcomes[candidate] = outcome::accepted;
@@ -74,10 +67,10 @@ void wait_for_best(std::vector<attempt>& attempts, std::vector<outcome>& outcome
 outcome begin_all(const std::string& text, std::size_t candidate, std::vector<attempt>& attempts) {
     outcome all = outcome::refused;
     try {
-        const endpoint where = transport::parse_endpoint(text, transport::endpoint_use::connect);
+        const endpoint where = parse_endpoint(text, endpoint_use::connect);
         if (where.kind == endpoint::family::name)
             return outcome::refused;
-        for (const auto& address : transport::posix::resolve(where, transport::endpoint_use::connect)) {
+        for (const auto& address : posix::resolve(where, endpoint_use::connect)) {
             attempt a{candidate, {}};
             const outcome got = begin(where, address, a.socket);
             all = std::max(all, got);
@@ -89,16 +82,14 @@ outcome begin_all(const std::string& text, std::size_t candidate, std::vector<at
     return all;
 }
 
-bool is_path(const std::string& text) {
-    return text.find("://") != std::string::npos && text.find(":///") != std::string::npos;
-}
+bool is_path(const std::string& text) { return text.find(":///") != std::string::npos; }
 
 } // namespace
 
 void add_advertised(std::string_view asked, const std::string& actual, const std::vector<std::string>& hosts,
                     std::vector<std::string>& out) {
-    const endpoint wanted = transport::parse_endpoint(asked, transport::endpoint_use::listen);
-    endpoint where = transport::parse_endpoint(actual, transport::endpoint_use::listen);
+    const endpoint wanted = parse_endpoint(asked, endpoint_use::listen);
+    endpoint where = parse_endpoint(actual, endpoint_use::listen);
     if (where.kind == endpoint::family::name)
         return;
     if (where.kind == endpoint::family::path || !wanted.wildcard_host()) {
@@ -137,4 +128,4 @@ std::vector<std::string> order_endpoints(const std::vector<std::string>& endpoin
     return out.empty() ? candidates : out;
 }
 
-} // namespace rivulet::core
+} // namespace rivulet::transport

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rivulet::core {
+namespace rivulet::transport {
 
 /// Adds to `out` how others reach an endpoint: nothing for inproc; for a wildcard host the `hosts` of [ports]
 /// advertise, and then the wildcard itself, which stands for where the beacons come from.
@@ -18,4 +18,4 @@ void add_advertised(std::string_view asked, const std::string& actual, const std
 /// most `patience` for a better one while a worse one would do; with a single candidate it does not try at all.
 std::vector<std::string> order_endpoints(const std::vector<std::string>& endpoints, std::chrono::nanoseconds patience);
 
-} // namespace rivulet::core
+} // namespace rivulet::transport

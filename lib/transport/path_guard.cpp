@@ -79,4 +79,12 @@ std::string fresh_socket_path(const std::string& folder) {
     return std::string(temporary && *temporary ? temporary : "/tmp") + "/" + name + ".sock";
 }
 
+std::unique_ptr<path_guard> guard_path(endpoint& where) {
+    if (where.kind != endpoint::family::path)
+        return nullptr;
+    if (where.path.empty() || where.path.back() == '/')
+        where.path = fresh_socket_path(where.path);
+    return std::make_unique<path_guard>(where.path, where.to_string());
+}
+
 } // namespace rivulet::transport

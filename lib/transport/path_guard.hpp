@@ -1,7 +1,9 @@
 #pragma once
 
 #include "platform/unique_fd.hpp"
+#include "transport/endpoint.hpp"
 
+#include <memory>
 #include <string>
 
 namespace rivulet::transport {
@@ -27,5 +29,9 @@ private:
 /// A fresh path for an endpoint without one: in `folder` (with a / at its end) if there is room for it in a socket's
 /// address, else in TMPDIR or /tmp.
 std::string fresh_socket_path(const std::string& folder = {});
+
+/// Keeps the path of an endpoint to listen on, after a fresh one was put in where it has none, or a folder only.
+/// nullptr: an endpoint without a path. @throws error as path_guard.
+std::unique_ptr<path_guard> guard_path(endpoint& where);
 
 } // namespace rivulet::transport

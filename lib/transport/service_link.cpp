@@ -1,40 +1,19 @@
 #include "transport/service_link.hpp"
 
-#include "transport/inproc/inproc_service.hpp"
-#include "transport/posix/posix_service_connection.hpp"
-#include "transport/posix/posix_service_listener.hpp"
+#include "transport/backends.hpp"
 #include "transport/posix/socket.hpp"
-#include "transport/zmq/zmq_service_connection.hpp"
-#include "transport/zmq/zmq_service_listener.hpp"
 
 #include <rivulet/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace rivulet::transport {
 namespace {
 
-/// What a backend offers for one scheme.
-struct service_backend {
-    std::string_view scheme;
-    std::shared_ptr<service_listener> (*listen)(const endpoint&, io_context&, request_sink&);
-    std::shared_ptr<service_connection> (*connect)(const endpoint&, io_context&, reply_sink&, std::size_t);
-};
-
-constexpr std::array backends{
-    service_backend{"inproc", inproc::listen_service, inproc::connect_service},
-    service_backend{"zmq+tcp", zmq::listen_service, zmq::connect_service},
-    service_backend{"zmq+ipc", zmq::listen_service, zmq::connect_service},
-    service_backend{"posix+tcp", posix::listen_service, posix::connect_service},
-    service_backend{"posix+unix", posix::listen_service, posix::connect_service},
-    service_backend{"posix+sctp", posix::listen_service, posix::connect_service},
-};
-
-const service_backend& backend_of(const endpoint& where) {
-    const auto found = std::ranges::find(backends, where.scheme, &service_backend::scheme);
-    if (found == backends.end())
+const backend& backend_of(const endpoint& where) {
+    const backend* const found = find_backend(where.scheme);
+    if (!found)
         throw error(errc::not_supported,
                     "endpoint " + where.to_string() + ": this build has no service for " + where.scheme);
     return *found;
@@ -58,12 +37,12 @@ int distance(const endpoint& service, const endpoint& data) {
 } // namespace
 
 std::shared_ptr<service_listener> open_service_listener(const endpoint& where, io_context& io, request_sink& sink) {
-    return backend_of(where).listen(where, io, sink);
+    return backend_of(where).listen_service(where, io, sink);
 }
 
 std::shared_ptr<service_connection> connect_service(const endpoint& where, io_context& io, reply_sink& sink,
                                                     std::size_t max_reply_bytes) {
-    return backend_of(where).connect(where, io, sink, max_reply_bytes);
+    return backend_of(where).connect_service(where, io, sink, max_reply_bytes);
 }
 
 endpoint service_address_for(const endpoint& data) {
@@ -95,8 +74,7 @@ std::vector<endpoint> reachable_services(const std::vector<std::string>& service
         return result;
     std::vector<endpoint> offered;
     for (const std::string& text : service)
-        if (const auto one = parsed(text, endpoint_use::listen);
-            one && std::ranges::count(backends, one->scheme, &service_backend::scheme) != 0)
+        if (const auto one = parsed(text, endpoint_use::listen); one && find_backend(one->scheme))
             offered.push_back(*one);
     std::ranges::stable_sort(offered, {}, [&](const endpoint& e) { return distance(e, *reached); });
     for (endpoint& where : offered) {

@@ -1,39 +1,21 @@
 #include "transport/transport.hpp"
 
+#include "transport/backends.hpp"
 #include "transport/endpoint.hpp"
-#include "transport/inproc/inproc_link.hpp"
-#include "transport/posix/posix_inlet_link.hpp"
-#include "transport/posix/posix_outlet_link.hpp"
-#include "transport/zmq/zmq_inlet_link.hpp"
-#include "transport/zmq/zmq_outlet_link.hpp"
 
 #include <rivulet/clock.hpp>
 #include <rivulet/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <string>
 
 namespace rivulet::transport {
 namespace {
 
-/// What a backend offers for one scheme. The only list of backends.
-struct backend {
-    std::string_view scheme;
-    std::unique_ptr<outlet_link> (*listen)(const endpoint&, const outlet_environment&);
-    std::unique_ptr<inlet_link> (*connect)(const endpoint&, const inlet_environment&);
-};
-
-constexpr std::array backends{
-    backend{"inproc", inproc::listen, inproc::connect},   backend{"zmq+tcp", zmq::listen, zmq::connect},
-    backend{"zmq+ipc", zmq::listen, zmq::connect},        backend{"posix+tcp", posix::listen, posix::connect},
-    backend{"posix+unix", posix::listen, posix::connect}, backend{"posix+sctp", posix::listen, posix::connect},
-};
-
 const backend& backend_of(const endpoint& where) {
-    const auto found = std::ranges::find(backends, where.scheme, &backend::scheme);
-    if (found == backends.end())
+    const backend* const found = find_backend(where.scheme);
+    if (!found)
         throw error(errc::not_supported, "endpoint " + where.to_string() + ": this build has no backend for " +
                                              where.scheme + "; use zmq+tcp, zmq+ipc, posix+tcp, posix+unix or inproc");
     return *found;

@@ -95,9 +95,7 @@ void posix_inlet_link::start_connecting(time_point now) {
 }
 
 void posix_inlet_link::finish_connecting(time_point now) {
-    int reason = 0;
-    socklen_t size = sizeof reason;
-    if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &reason, &size) != 0 || reason != 0)
+    if (connect_error(socket_.get()) != 0)
         return lost(now);
     socket_address peer;
     peer.size = sizeof peer.storage;

@@ -16,9 +16,8 @@ namespace {
 
 using platform::clock;
 
-constexpr std::size_t max_silent_peers = 256;        ///< connections that never said hello
-constexpr std::size_t max_incoming_bytes = 64 << 10; ///< more than that from a consumer is garbage
-constexpr auto descriptor_pause = std::chrono::milliseconds(200);
+constexpr std::size_t max_silent_peers = 256;            ///< connections that never said hello
+constexpr std::size_t max_incoming_bytes = 64 << 10;     ///< more than that from a consumer is garbage
 constexpr auto plain_patience = std::chrono::seconds(2); ///< async: a peer without a hello may stall that long
 
 } // namespace
@@ -28,20 +27,15 @@ std::unique_ptr<outlet_link> listen(const transport::endpoint& where, const outl
 }
 
 posix_outlet_link::posix_outlet_link(const transport::endpoint& where, const outlet_environment& environment)
-    : environment_(environment), where_(where) {
-    if (where.kind == transport::endpoint::family::path) {
-        if (where_.path.empty())
-            where_.path = fresh_socket_path();
-        guard_ = std::make_unique<path_guard>(where_.path, where_.to_string());
-    }
-    transport::endpoint actual;
-    listener_ = listen_on(where_, environment.io->settings, actual);
+    : environment_(environment), where_(where), listener_(*environment.io) {
+    guard_ = guard_path(where_);
+    transport::endpoint actual = listener_.listen(where_);
     if (actual.kind == transport::endpoint::family::tcp && actual.wildcard_host())
         actual.host = "127.0.0.1";
     endpoint_ = actual.to_string();
     if (environment_.log)
         environment_.log->add_waiter(*this);
-    environment_.io->io.watch(listener_.get(), EPOLLIN, *this);
+    environment_.io->io.watch(listener_.fd(), EPOLLIN, *this);
 }
 
 posix_outlet_link::~posix_outlet_link() { close(time_point::min()); }
@@ -51,26 +45,6 @@ std::uint64_t posix_outlet_link::next_sequence() const {
 }
 
 // --- connections ----------------------------------------------------------------------------------------------------
-
-void posix_outlet_link::accept_all(time_point now) {
-    for (;;) {
-        platform::unique_fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd) {
-            admit(std::move(fd), now);
-            continue;
-        }
-        if (errno == EINTR || errno == ECONNABORTED)
-            continue;
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            // The connection stays in the backlog and the listener readable: look away for a moment, or spin.
-            environment_.io->io.change(listener_.get(), 0);
-            accept_again_ = now + descriptor_pause;
-            environment_.io->log->warn("accept_failed", {{"endpoint", endpoint_}},
-                                       "out of file descriptors: raise the limit of open files (ulimit -n)");
-        }
-        return;
-    }
-}
 
 void posix_outlet_link::admit(platform::unique_fd fd, time_point now) {
     if (peers_.size() >= environment_.max_consumers + max_silent_peers || silent_ >= max_silent_peers) {
@@ -215,8 +189,8 @@ void posix_outlet_link::on_ready(int fd, std::uint32_t events) {
         const std::lock_guard lock(mutex_);
         if (closing_)
             return;
-        if (fd == listener_.get()) {
-            accept_all(now);
+        if (fd == listener_.fd()) {
+            listener_.accept_all(now, endpoint_, [&](platform::unique_fd peer) { admit(std::move(peer), now); });
         } else if (const auto found = peers_.find(fd); found != peers_.end()) {
             peer& p = *found->second;
             if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
@@ -241,10 +215,7 @@ void posix_outlet_link::on_turn(time_point now) {
         const std::lock_guard lock(mutex_);
         if (closing_)
             return;
-        if (now >= accept_again_) {
-            accept_again_ = time_point::max();
-            environment_.io->io.change(listener_.get(), EPOLLIN);
-        }
+        listener_.resume(now);
         if (pump(now, 4))
             environment_.io->io.post(*this);
         drop_broken(now);
@@ -277,7 +248,7 @@ void posix_outlet_link::wake() noexcept {
 /// What has to be done by time, and when to look again.
 void posix_outlet_link::rest(time_point now) {
     const auto silence = environment_.io->settings.tuning.keepalive;
-    time_point next = accept_again_;
+    time_point next = listener_.again_at();
     bool broke = false;
     for (const auto& [fd, p] : peers_) {
         if (p->wants_greeting && p->out.empty() && !p->broken)
@@ -373,7 +344,7 @@ void posix_outlet_link::close(time_point deadline) {
         environment_.log->remove_waiter(*this);
     environment_.io->io.forget(*this);
     deliver_events();
-    listener_.reset();
+    listener_.close();
     poll_set wait;
     for (;;) {
         const time_point now = clock::now();

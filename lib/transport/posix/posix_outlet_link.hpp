@@ -5,6 +5,7 @@
 #include "samples/sample_log.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/path_guard.hpp"
+#include "transport/posix/acceptor.hpp"
 #include "transport/posix/outgoing.hpp"
 #include "transport/transport.hpp"
 
@@ -84,7 +85,6 @@ public:
     void wake() noexcept override;
 
 private:
-    void accept_all(time_point now);
     void admit(platform::unique_fd fd, time_point now);
     void read_from(peer& p, time_point now);
     bool parse_hello(peer& p, time_point now);
@@ -115,8 +115,7 @@ private:
     transport::endpoint where_;
 
     mutable std::mutex mutex_;
-    platform::unique_fd listener_;
-    time_point accept_again_ = time_point::max(); ///< after running out of descriptors
+    acceptor listener_;
     std::map<int, std::unique_ptr<peer>> peers_;
     std::vector<consumer_event> events_;
     outlet_stats gone_;

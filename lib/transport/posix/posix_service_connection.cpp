@@ -99,9 +99,7 @@ bool posix_service_connection::send(std::vector<std::byte> frame) {
 void posix_service_connection::finish_connecting() {
     {
         const std::lock_guard lock(mutex_);
-        int reason = 0;
-        socklen_t size = sizeof reason;
-        if (::getsockopt(stream_->fd(), SOL_SOCKET, SO_ERROR, &reason, &size) != 0 || reason != 0)
+        if (const int reason = connect_error(stream_->fd()); reason != 0)
             return break_off(reason == ECONNREFUSED ? "nobody listens there" : "it cannot be reached");
         if (connected_to_itself(stream_->fd()))
             return break_off("nobody listens there");

@@ -23,7 +23,6 @@ constexpr std::size_t read_budget = 256u << 10;      ///< a connection and turn
 constexpr auto request_patience = 5s;
 constexpr auto silence_patience = 10s;
 constexpr auto reply_patience = 10s;
-constexpr auto descriptor_pause = 200ms;
 
 } // namespace
 
@@ -37,18 +36,12 @@ posix_service_listener::connection::connection(platform::unique_fd fd, asker num
     : stream(std::move(fd), wire::max_request_bytes), id(number), quiet_since(now) {}
 
 posix_service_listener::posix_service_listener(const transport::endpoint& where, io_context& io, request_sink& sink)
-    : io_(io), sink_(sink), where_(where) {
-    if (where_.kind == transport::endpoint::family::path) {
-        if (where_.path.empty() || where_.path.back() == '/')
-            where_.path = fresh_socket_path(where_.path);
-        guard_ = std::make_unique<path_guard>(where_.path, where_.to_string());
-    }
-    transport::endpoint actual;
-    listener_ = listen_on(where_, io_.settings, actual);
-    endpoint_ = actual.to_string();
+    : io_(io), sink_(sink), where_(where), listener_(io) {
+    guard_ = guard_path(where_);
+    endpoint_ = listener_.listen(where_).to_string();
 }
 
-void posix_service_listener::start() { io_.io.watch(listener_.get(), EPOLLIN, *this); }
+void posix_service_listener::start() { io_.io.watch(listener_.fd(), EPOLLIN, *this); }
 
 void posix_service_listener::close() {
     {
@@ -61,31 +54,11 @@ void posix_service_listener::close() {
     const std::lock_guard lock(mutex_);
     by_id_.clear();
     connections_.clear();
-    listener_.reset();
+    listener_.close();
     guard_.reset();
 }
 
 // --- connections ----------------------------------------------------------------------------------------------------
-
-void posix_service_listener::accept_all(time_point now) {
-    for (;;) {
-        platform::unique_fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd) {
-            admit(std::move(fd), now);
-            continue;
-        }
-        if (errno == EINTR || errno == ECONNABORTED)
-            continue;
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            // The connection stays in the backlog and the listener readable: look away for a moment, or spin.
-            io_.io.change(listener_.get(), 0);
-            accept_again_ = now + descriptor_pause;
-            io_.log->warn("accept_failed", {{"endpoint", endpoint_}},
-                          "out of file descriptors: raise the limit of open files (ulimit -n)");
-        }
-        return;
-    }
-}
 
 void posix_service_listener::admit(platform::unique_fd fd, time_point now) {
     if (connections_.size() >= max_connections) {
@@ -118,7 +91,7 @@ void posix_service_listener::drop_broken() {
 
 /// What has run out of time; and when to look again.
 void posix_service_listener::drop_late(time_point now) {
-    time_point next = accept_again_;
+    time_point next = listener_.again_at();
     std::size_t pending = 0;
     connection* largest = nullptr;
     for (const auto& [fd, c] : connections_) {
@@ -227,9 +200,9 @@ void posix_service_listener::on_ready(int fd, std::uint32_t events) {
         const std::lock_guard lock(mutex_);
         if (closed_)
             return;
-        accepts = fd == listener_.get();
+        accepts = fd == listener_.fd();
         if (accepts)
-            accept_all(now);
+            listener_.accept_all(now, endpoint_, [&](platform::unique_fd peer) { admit(std::move(peer), now); });
         else if (const auto found = connections_.find(fd); found != connections_.end()) {
             connection& c = *found->second;
             if (const std::size_t before = c.stream.unsent_bytes(); (events & EPOLLOUT) != 0 && before > 0) {
@@ -254,10 +227,7 @@ void posix_service_listener::on_turn(time_point now) {
         const std::lock_guard lock(mutex_);
         if (closed_)
             return;
-        if (now >= accept_again_) {
-            accept_again_ = time_point::max();
-            io_.io.change(listener_.get(), EPOLLIN);
-        }
+        listener_.resume(now);
         for (const auto& [fd, c] : connections_)
             if (c->stream.has_frame())
                 waiting.push_back(fd);

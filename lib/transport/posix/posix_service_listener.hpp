@@ -3,6 +3,7 @@
 #include "platform/reactor.hpp"
 #include "platform/unique_fd.hpp"
 #include "transport/path_guard.hpp"
+#include "transport/posix/acceptor.hpp"
 #include "transport/posix/framed_stream.hpp"
 #include "transport/service_link.hpp"
 
@@ -46,7 +47,6 @@ private:
         platform::time_point stalled = platform::time_point::max(); ///< when it last took bytes, while some wait
     };
 
-    void accept_all(platform::time_point now);
     void admit(platform::unique_fd fd, platform::time_point now);
     void read_from(connection& c, platform::time_point now);
     void serve(int fd, platform::time_point now);
@@ -62,8 +62,7 @@ private:
     std::string endpoint_;
 
     std::mutex mutex_;
-    platform::unique_fd listener_;
-    platform::time_point accept_again_ = platform::time_point::max();
+    acceptor listener_;
     std::map<int, std::unique_ptr<connection>> connections_; ///< by descriptor
     std::map<asker, connection*> by_id_;
     asker next_id_ = 1;

@@ -211,6 +211,12 @@ platform::unique_fd listen_on(const transport::endpoint& where, const config& se
     refuse(errc::system, where, text);
 }
 
+int connect_error(int fd) noexcept {
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &size) == 0 ? reason : errno;
+}
+
 bool connected_to_itself(int fd) noexcept {
     socket_address mine;
     socket_address peer;

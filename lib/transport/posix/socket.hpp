@@ -37,6 +37,9 @@ void configure(int fd, const transport::endpoint& where, const config& settings)
 /// Listens on the endpoint; `actual` gets the port in use. @throws error address_in_use, bad_endpoint, system.
 platform::unique_fd listen_on(const transport::endpoint& where, const config& settings, transport::endpoint& actual);
 
+/// Why a connection attempt that has ended failed, as errno; 0: it is connected, or goes on.
+int connect_error(int fd) noexcept;
+
 /// A port of our own ephemeral range can be connected to itself when nobody listens there.
 bool connected_to_itself(int fd) noexcept;
 

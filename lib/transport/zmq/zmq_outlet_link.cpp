@@ -65,11 +65,7 @@ void zmq_outlet_link::configure(const transport::endpoint& where) {
 
 void zmq_outlet_link::bind(const transport::endpoint& where) {
     transport::endpoint actual = where;
-    if (where.kind == transport::endpoint::family::path) {
-        if (where.path.empty())
-            actual.path = fresh_socket_path();
-        guard_ = std::make_unique<path_guard>(actual.path, actual.to_string());
-    }
+    guard_ = guard_path(actual);
     actual.port = zmq::bind(socket_, actual, environment_.io->settings.ports);
     if (where.wildcard_host())
         actual.host = "127.0.0.1";

@@ -88,11 +88,7 @@ zmq_service_listener::zmq_service_listener(const transport::endpoint& where, io_
         socket_.set(ZMQ_BACKLOG, 1024);
         keep_alive(socket_, where);
         transport::endpoint actual = where;
-        if (where.kind == transport::endpoint::family::path) {
-            if (actual.path.empty() || actual.path.back() == '/')
-                actual.path = fresh_socket_path(actual.path);
-            guard_ = std::make_unique<path_guard>(actual.path, actual.to_string());
-        }
+        guard_ = guard_path(actual);
         actual.port = bind(socket_, actual, io.settings.ports);
         endpoint_ = actual.to_string();
     } catch (...) {
