@@ -11,8 +11,6 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace rivulet::detail {
 
@@ -24,8 +22,7 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
     : ctx_(usable(options.ctx)), info_(std::move(info)),
       send_timeout_(options.send_timeout.value_or(ctx_->settings.effective_send_timeout())),
       linger_(options.linger.value_or(ctx_->settings.tuning.linger)),
-      max_frame_(options.max_frame.value_or(ctx_->settings.tuning.max_frame)),
-      stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      max_frame_(options.max_frame.value_or(ctx_->settings.tuning.max_frame)) {
     validate(info_);
     channels_ = static_cast<std::size_t>(info_.channel_count);
     sample_bytes_ = info_.sample_bytes();
@@ -430,8 +427,7 @@ void outlet_impl::stop(std::chrono::nanoseconds linger) {
     if (inert())
         return;
     stopping_.store(true, std::memory_order_release);
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(stop_fd_.get(), &one, sizeof one);
+    stop_fd_.set();
     if (log_)
         log_->interrupt_wait();
     environment_.drains->changed();

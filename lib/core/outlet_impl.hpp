@@ -2,9 +2,9 @@
 
 #include "core/context_impl.hpp"
 #include "core/outlet_service.hpp"
+#include "platform/event_fd.hpp"
 #include "platform/fork_guard.hpp"
 #include "platform/futex.hpp"
-#include "platform/unique_fd.hpp"
 #include "samples/sample_log.hpp"
 #include "transport/transport.hpp"
 
@@ -88,8 +88,8 @@ private:
     std::unique_ptr<core::outlet_service> service_;
     std::vector<std::unique_ptr<transport::outlet_link>> links_; ///< in the order of sending
     std::vector<std::string> endpoints_;                         ///< in the order of the options
-    discovery::advert advert_;    ///< what others are told; without endpoints (inproc only): nothing
-    platform::unique_fd stop_fd_; ///< wakes a push that polls
+    discovery::advert advert_;   ///< what others are told; without endpoints (inproc only): nothing
+    platform::event_fd stop_fd_; ///< wakes a push that polls
 
     platform::light_mutex producer_;
     std::uint64_t sequence_ = 0; ///< sync: of the next sample, under producer_

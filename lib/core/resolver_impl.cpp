@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace rivulet::detail {
 
@@ -27,8 +25,7 @@ void sort(std::vector<found_stream>& streams) {
 } // namespace
 
 resolver_impl::resolver_impl(stream_selector selector, const std::optional<context>& ctx, bool keeps_events)
-    : ctx_(usable(ctx)), selector_(std::move(selector)), keeps_events_(keeps_events),
-      wait_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : ctx_(usable(ctx)), selector_(std::move(selector)), keeps_events_(keeps_events) {
     if (!wait_fd_)
         throw error(errc::system, std::string("resolver: cannot make an eventfd: ") + std::strerror(errno));
     ctx_->discovery.add(*this);
@@ -43,15 +40,10 @@ void resolver_impl::close() {
         const std::lock_guard lock(mutex_);
         if (std::exchange(closed_, true))
             return;
-        signal_locked();
+        wait_fd_.set();
     }
     changed_.notify_all();
     ctx_->discovery.remove(*this);
-}
-
-void resolver_impl::signal_locked() noexcept {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wait_fd_.get(), &one, sizeof one);
 }
 
 void resolver_impl::on_stream(const stream_event& event) {
@@ -75,7 +67,7 @@ void resolver_impl::on_stream(const stream_event& event) {
         }
         if (keeps_events_) {
             events_.push_back(told);
-            signal_locked();
+            wait_fd_.set();
         }
     }
     changed_.notify_all();
@@ -87,7 +79,7 @@ void resolver_impl::on_settled() {
     {
         const std::lock_guard lock(mutex_);
         settled_ = true;
-        signal_locked();
+        wait_fd_.set();
     }
     changed_.notify_all();
 }
@@ -124,10 +116,8 @@ std::vector<stream_event> resolver_impl::take_events() {
     if (inert())
         return {};
     const std::lock_guard lock(mutex_);
-    if (!closed_) {
-        std::uint64_t count = 0;
-        [[maybe_unused]] const auto got = ::read(wait_fd_.get(), &count, sizeof count);
-    }
+    if (!closed_)
+        wait_fd_.clear();
     return std::exchange(events_, {});
 }
 

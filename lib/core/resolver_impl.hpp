@@ -2,8 +2,8 @@
 
 #include "core/context_impl.hpp"
 #include "discovery/beacon_service.hpp"
+#include "platform/event_fd.hpp"
 #include "platform/fork_guard.hpp"
-#include "platform/unique_fd.hpp"
 
 #include <rivulet/resolver.hpp>
 
@@ -38,7 +38,6 @@ public:
     void on_settled() override;
 
 private:
-    void signal_locked() noexcept;
     template<class Condition>
     bool wait(std::chrono::nanoseconds timeout, Condition condition) const;
 
@@ -46,7 +45,7 @@ private:
     const std::shared_ptr<context_impl> ctx_;
     const stream_selector selector_;
     const bool keeps_events_;
-    platform::unique_fd wait_fd_; ///< eventfd: readable while events_ has any, once settled, once closed
+    platform::event_fd wait_fd_; ///< readable while events_ has any, once settled, once closed
 
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;

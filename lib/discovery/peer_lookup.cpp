@@ -1,23 +1,21 @@
 #include "discovery/peer_lookup.hpp"
 
+#include "platform/event_fd.hpp"
 #include "platform/host_port.hpp"
-#include "platform/unique_fd.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <netdb.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <system_error>
 #include <thread>
-#include <unistd.h>
 
 namespace rivulet::discovery {
 
 struct peer_lookup::state {
     std::vector<platform::host_port> peers;
     std::shared_ptr<platform::logger> log;
-    platform::unique_fd done{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    platform::event_fd done;
     std::mutex mutex;
     bool running = false;
     bool all_found = true;
@@ -64,8 +62,7 @@ void peer_lookup::state::look_up() {
         all_found = all;
         running = false;
     }
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof one);
+    done.set();
 }
 
 peer_lookup::peer_lookup(const std::vector<std::string>& peers, std::uint16_t port,
@@ -108,8 +105,7 @@ void peer_lookup::start() {
 std::vector<udp_address> peer_lookup::take(bool& all_found) {
     if (!state_)
         return {};
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = ::read(state_->done.get(), &count, sizeof count);
+    state_->done.clear();
     const std::lock_guard lock(state_->mutex);
     all_found = state_->all_found;
     return state_->found;

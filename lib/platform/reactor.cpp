@@ -8,7 +8,6 @@
 #include <cstring>
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 namespace rivulet::platform {
@@ -28,11 +27,10 @@ std::uint64_t key_of(int fd, std::uint64_t generation) noexcept {
 
 reactor::reactor(std::string thread_name) : name_(std::move(thread_name)), owner_pid_(::getpid()) {
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = wake_key;
-    if (epoll_ < 0 || wake_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) < 0)
+    if (epoll_ < 0 || !wake_ || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_.get(), &event) < 0)
         refuse("cannot make an epoll descriptor");
 }
 
@@ -48,7 +46,6 @@ reactor::~reactor() {
         else
             thread_.join();
     }
-    ::close(wake_);
     ::close(epoll_);
 }
 
@@ -62,10 +59,7 @@ void reactor::start_locked() {
     });
 }
 
-void reactor::wake() noexcept {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
-}
+void reactor::wake() noexcept { wake_.set(); }
 
 void reactor::watch(int fd, std::uint32_t events, io_handler& handler) {
     const std::lock_guard lock(mutex_);
@@ -196,11 +190,8 @@ void reactor::finish_call(std::unique_lock<std::mutex>& lock) {
 }
 
 void reactor::dispatch_ready(std::uint64_t key, std::uint32_t events) {
-    if (key == wake_key) {
-        std::uint64_t count = 0;
-        [[maybe_unused]] const auto got = ::read(wake_, &count, sizeof count);
-        return;
-    }
+    if (key == wake_key)
+        return wake_.clear();
     const int fd = static_cast<int>(static_cast<std::uint32_t>(key));
     std::unique_lock lock(mutex_);
     const auto found = watched_.find(fd);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "platform/event_fd.hpp"
 #include "platform/futex.hpp"
 
 #include <atomic>
@@ -79,7 +80,7 @@ private:
 
     const std::string name_;
     int epoll_ = -1;
-    int wake_ = -1;
+    event_fd wake_;
     std::atomic<bool> asleep_{false};
     std::atomic<std::thread::id> thread_id_{};
 

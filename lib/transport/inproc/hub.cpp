@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace rivulet::transport::inproc {
 
 hub::hub(std::string endpoint, const outlet_environment& environment)
-    : endpoint_(std::move(endpoint)), environment_(environment), room_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : endpoint_(std::move(endpoint)), environment_(environment) {
     if (!room_)
         throw error(errc::system, "endpoint " + endpoint_ + ": cannot make an eventfd: " + std::strerror(errno));
 }
@@ -74,10 +72,7 @@ void hub::detach(const std::shared_ptr<attachment>& inlet) {
     environment_.on_consumer(left);
 }
 
-void hub::room_made() noexcept {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(room_.get(), &one, sizeof one);
-}
+void hub::room_made() noexcept { room_.set(); }
 
 std::size_t hub::size() const {
     const std::lock_guard lock(mutex_);
@@ -157,8 +152,7 @@ void hub::begin_send(const sync_frame& frame, time_point deadline) {
 }
 
 bool hub::progress(time_point now, poll_set& wait) {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = ::read(room_.get(), &count, sizeof count); // before looking, or a wake-up is lost
+    room_.clear(); // before looking, or a wake-up is lost
     std::unique_lock lock(mutex_);
     bool done = true;
     bool late = false;

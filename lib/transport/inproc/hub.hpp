@@ -1,6 +1,6 @@
 #pragma once
 
-#include "platform/unique_fd.hpp"
+#include "platform/event_fd.hpp"
 #include "transport/transport.hpp"
 
 #include <list>
@@ -60,7 +60,7 @@ private:
 
     const std::string endpoint_;
     const outlet_environment environment_;
-    platform::unique_fd room_; ///< eventfd
+    platform::event_fd room_;
 
     mutable std::mutex mutex_;
     attachments inlets_;

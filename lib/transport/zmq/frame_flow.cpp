@@ -7,22 +7,19 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace rivulet::transport::zmq {
 
 release_signal::release_signal(platform::reactor& io, platform::io_handler& handler,
                                std::shared_ptr<drain_watch> drains)
-    : io_(io), handler_(&handler), drains_(std::move(drains)), fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : io_(io), handler_(&handler), drains_(std::move(drains)) {
     if (!fd_)
         throw error(errc::system, std::string("ZeroMQ link: cannot make an eventfd: ") + std::strerror(errno));
 }
 
 void release_signal::notify() noexcept {
     if (direct_.load(std::memory_order_seq_cst)) {
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto written = ::write(fd_.get(), &one, sizeof one);
+        fd_.set();
         return;
     }
     const std::lock_guard lock(mutex_);
@@ -34,11 +31,6 @@ void release_signal::detach() noexcept {
     go_direct();
     const std::lock_guard lock(mutex_);
     handler_ = nullptr;
-}
-
-void release_signal::drain() noexcept {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto got = ::read(fd_.get(), &count, sizeof count);
 }
 
 frame_flow::frame_flow(std::size_t window_frames, std::size_t window_bytes, std::shared_ptr<release_signal> signal)

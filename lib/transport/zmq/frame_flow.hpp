@@ -1,7 +1,7 @@
 #pragma once
 
+#include "platform/event_fd.hpp"
 #include "platform/reactor.hpp"
-#include "platform/unique_fd.hpp"
 #include "samples/segment.hpp"
 #include "transport/drain_watch.hpp"
 
@@ -26,14 +26,14 @@ public:
     /// The handler is not called any more.
     void detach() noexcept;
     int fd() const noexcept { return fd_.get(); }
-    void drain() noexcept;
+    void drain() noexcept { fd_.clear(); }
 
 private:
     std::mutex mutex_;
     platform::reactor& io_;
     platform::io_handler* handler_;
     const std::shared_ptr<drain_watch> drains_;
-    platform::unique_fd fd_;
+    platform::event_fd fd_;
     std::atomic<bool> direct_{false};
 };
 
