@@ -47,6 +47,21 @@ bool bind_to(int fd, bool ipv6, std::uint16_t port) noexcept {
     return ::bind(fd, reinterpret_cast<const sockaddr*>(&storage), size) == 0;
 }
 
+/// Joins the group on an interface, or leaves it.
+bool set_membership(int fd, const udp_address& group, std::uint32_t interface, bool joined) noexcept {
+    if (group.ipv6) {
+        ipv6_mreq request{};
+        std::memcpy(&request.ipv6mr_multiaddr, group.bytes.data(), 16);
+        request.ipv6mr_interface = interface;
+        return ::setsockopt(fd, IPPROTO_IPV6, joined ? IPV6_JOIN_GROUP : IPV6_LEAVE_GROUP, &request, sizeof request) ==
+               0;
+    }
+    ip_mreqn request{};
+    std::memcpy(&request.imr_multiaddr, group.bytes.data(), 4);
+    request.imr_ifindex = static_cast<int>(interface);
+    return ::setsockopt(fd, IPPROTO_IP, joined ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP, &request, sizeof request) == 0;
+}
+
 /// Sends over one interface, or (0) where the routes lead. @param from source address; null: the kernel chooses.
 bool send_by(int fd, std::uint32_t interface, const udp_address& to, bytes_view bytes,
              const udp_address* from = nullptr) noexcept {
@@ -214,19 +229,7 @@ void beacon_sockets::join(sockets& s, const network_interface& interface) {
     if (!s.common || !interface.has(s.group.ipv6) || joined_.contains({s.group.ipv6, interface.index}) ||
         !(interface.loopback || (interface.multicast && settings_.discovery.multicast)))
         return;
-    int failed = 0;
-    if (s.group.ipv6) {
-        ipv6_mreq request{};
-        std::memcpy(&request.ipv6mr_multiaddr, s.group.bytes.data(), 16);
-        request.ipv6mr_interface = interface.index;
-        failed = ::setsockopt(s.common.get(), IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request);
-    } else {
-        ip_mreqn request{};
-        std::memcpy(&request.imr_multiaddr, s.group.bytes.data(), 4);
-        request.imr_ifindex = static_cast<int>(interface.index);
-        failed = ::setsockopt(s.common.get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request);
-    }
-    if (failed == 0 || errno == EADDRINUSE)
+    if (set_membership(s.common.get(), s.group, interface.index, true) || errno == EADDRINUSE)
         joined_.emplace(s.group.ipv6, interface.index);
     else
         complain(interface, s.group.ipv6 ? "cannot join the IPv6 multicast group" : "cannot join the multicast group");
@@ -240,17 +243,7 @@ void beacon_sockets::leave_lost_interfaces(const std::vector<network_interface>&
         if (found != now.end() && found->has(ipv6))
             return false;
         const sockets& s = families_[ipv6 ? 1 : 0];
-        if (ipv6) {
-            ipv6_mreq request{};
-            std::memcpy(&request.ipv6mr_multiaddr, s.group.bytes.data(), 16);
-            request.ipv6mr_interface = index;
-            ::setsockopt(s.common.get(), IPPROTO_IPV6, IPV6_LEAVE_GROUP, &request, sizeof request);
-        } else {
-            ip_mreqn request{};
-            std::memcpy(&request.imr_multiaddr, s.group.bytes.data(), 4);
-            request.imr_ifindex = static_cast<int>(index);
-            ::setsockopt(s.common.get(), IPPROTO_IP, IP_DROP_MEMBERSHIP, &request, sizeof request);
-        }
+        set_membership(s.common.get(), s.group, index, false);
         return true;
     });
 }
