@@ -5,10 +5,10 @@
 #include "core/inlet_service.hpp"
 #include "core/stamp_processor.hpp"
 #include "core/successor_search.hpp"
+#include "platform/event_fd.hpp"
 #include "platform/fork_guard.hpp"
 #include "platform/futex.hpp"
 #include "platform/reactor.hpp"
-#include "platform/unique_fd.hpp"
 #include "transport/transport.hpp"
 
 #include <rivulet/inlet.hpp>
@@ -29,6 +29,14 @@ public:
     samples::segment_ref segment;
     std::vector<double> stamps; ///< those that are not as they came
 };
+
+/// Times that several threads look at.
+inline std::int64_t ns_of(platform::time_point t) noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+}
+inline platform::time_point time_of(const std::atomic<std::int64_t>& ns) noexcept {
+    return platform::time_point(std::chrono::nanoseconds(ns.load(std::memory_order_relaxed)));
+}
 
 /// An inlet. Threads: one thread pulls; frames come from whoever pumps the link (the I/O thread, or the pulling thread
 /// while it waits) or from an inproc outlet's pushing thread, and meet the puller in the log only.
@@ -107,13 +115,17 @@ private:
     void take_back_fd(platform::time_point now);
     void pump_from_io_thread(platform::time_point now);
     bool pump_locked(platform::time_point now);
-    platform::time_point next_turn() const noexcept;
+    platform::time_point next_turn() const noexcept { return time_of(next_turn_ns_); }
     /// Whether whoever answered is our stream again; else what to do.
     transport::greeting_answer judge(const wire::info_frame& greeting);
     void look_after_connection(platform::time_point now);
     void look_for_successor(platform::time_point now);
     void switch_to(const std::string& endpoint);
     std::chrono::nanoseconds recover_for() const;
+    /// In this order: an end is told before the connection is taken for gone, on another thread perhaps.
+    bool is_lost() const {
+        return !connected_.load(std::memory_order_acquire) && !ended_.load(std::memory_order_acquire);
+    }
     void rearm_fd();
     void check_usable() const;
     void prepare_stamps();
@@ -163,8 +175,8 @@ private:
     std::mutex close_mutex_;
     std::shared_ptr<samples::sample_log> log_; ///< set at the first greeting, then constant
     platform::event wakeup_;                   ///< data, end, failure, close
-    platform::unique_fd wait_fd_;              ///< eventfd for wait_fd(), made with the inlet
-    platform::unique_fd drive_fd_;             ///< eventfd that wakes a pull that watches the link itself
+    platform::event_fd wait_fd_;               ///< for wait_fd(), made with the inlet
+    platform::event_fd drive_fd_;              ///< wakes a pull that watches the link itself
     transport::poll_set drive_wait_;           ///< what such a pull waits on; its thread only
     std::atomic<bool> use_wait_fd_{false};
     std::atomic<bool> driving_{false};    ///< the pulling thread watches the link's descriptor
@@ -186,14 +198,12 @@ private:
     bool end_reported_ = false;
     std::optional<core::stamp_processor> processor_; ///< where stamps are not wanted as they come
     core::inlet_service::clock_reading clock_known_; ///< to it
-    double look_at_clock_ = 0;                       ///< again at this local_clock()
     std::atomic<std::uint64_t> pulled_{0}, lost_{0};
 
     // to_local().
     std::mutex offset_mutex_;
     bool offset_asked_ = false;
     double offset_s_ = 0;
-    double look_at_offset_ = 0; ///< again at this local_clock()
 };
 
 } // namespace rivulet::detail

@@ -16,6 +16,8 @@ using wire::reply_status;
 
 namespace {
 
+constexpr double clock_interval_s = 0.05; ///< between looks at what is known of the outlet's clock
+
 /// Something that another thread gives, once.
 template<class T>
 class handed_over {
@@ -117,11 +119,13 @@ void inlet_service::stream_is(const std::string& uid, std::vector<std::string> s
 
 void inlet_service::close() {
     std::shared_ptr<service::client> before;
+    std::optional<clock_reading> known; // lets go of its client without the lock
     {
         const std::lock_guard lock(mutex_);
         closed_ = true;
         gone_->store(true, std::memory_order_seq_cst);
         before = std::move(client_);
+        known.swap(clock_known_);
     }
     if (before)
         before->cancel(this);
@@ -250,29 +254,13 @@ std::optional<outlet_stats> inlet_service::stats(std::chrono::nanoseconds timeou
     return *result;
 }
 
-std::optional<stream_info> inlet_service::info(std::chrono::nanoseconds timeout) {
-    wire::service_request request;
-    request.op = wire::service_op::info;
-    const auto result = std::make_shared<std::vector<std::byte>>();
-    wire::info_frame frame;
-    if (!ask(std::move(request), timeout,
-             [result](const wire::service_reply& reply) { result->assign(reply.info.begin(), reply.info.end()); }) ||
-        wire::decode_info(*result, frame) != wire::frame_error::none)
-        return std::nullopt;
-    return frame.info;
-}
-
 std::optional<clock_offset> inlet_service::time_correction(std::chrono::nanoseconds timeout) {
     check_waiting();
     const time_point deadline = deadline_after(platform::clock::now(), timeout);
     const auto server = client(true);
     if (!server)
         return std::nullopt;
-    {
-        const std::lock_guard lock(mutex_);
-        keeps_time_ = true;
-        server->time().start(uid_);
-    }
+    keep_time(*server);
     const auto found = server->time().estimate(deadline);
     if (!found)
         return std::nullopt;
@@ -280,50 +268,29 @@ std::optional<clock_offset> inlet_service::time_correction(std::chrono::nanoseco
 }
 
 std::optional<inlet_service::clock_reading> inlet_service::clock_now() {
-    auto server = client(false);
-    if (!server)
-        return std::nullopt;
     {
         const std::lock_guard lock(mutex_);
-        keeps_time_ = true;
-        server->time().start(uid_);
+        const double now_time = local_clock();
+        if (now_time < look_at_clock_)
+            return clock_known_;
+        look_at_clock_ = now_time + clock_interval_s;
     }
-    const std::uint64_t version = server->time().version();
-    const auto found = server->time().estimate(time_point::min());
-    if (!found)
-        return std::nullopt;
-    return clock_reading{*found, version, std::move(server)};
+    std::optional<clock_reading> known;
+    if (auto server = client(false)) {
+        keep_time(*server);
+        const std::uint64_t version = server->time().version();
+        if (const auto found = server->time().estimate(time_point::min()))
+            known = clock_reading{*found, version, std::move(server)};
+    }
+    const std::lock_guard lock(mutex_);
+    clock_known_.swap(known);
+    return clock_known_;
 }
 
-// --- replay ---------------------------------------------------------------------------------------------------------
-
-void inlet_service::replay(const std::string& uid, std::uint64_t from, std::uint64_t to,
-                           std::chrono::nanoseconds timeout, std::function<void(const replayed&)> done) {
-    const auto server = client(!ctx_->io.on_this_thread());
-    if (!server)
-        return done({replayed::result::gone, from, from, {}});
-    wire::service_request request;
-    request.op = wire::service_op::replay;
-    request.uid = uid;
-    request.from = from;
-    request.to = to;
-    const void* const owner = this;
-    const auto gone = gone_;
-    server->call(owner, std::move(request), deadline_after(platform::clock::now(), timeout),
-                 [done = std::move(done), from](outcome how, const wire::service_reply* reply, double) {
-                     replayed result{replayed::result::failed, from, from, {}};
-                     if (how == outcome::replied) {
-                         const bool good = reply->status == reply_status::ok;
-                         result.status = good ? replayed::result::data : replayed::result::gone;
-                         if (good) {
-                             result.from = reply->from;
-                             result.next = reply->next;
-                             result.frames = reply->frames;
-                         }
-                     }
-                     done(result);
-                 });
-    end_if_closed(*server, owner, *gone);
+void inlet_service::keep_time(service::client& server) {
+    const std::lock_guard lock(mutex_);
+    keeps_time_ = true;
+    server.time().start(uid_);
 }
 
 } // namespace rivulet::core

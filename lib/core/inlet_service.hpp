@@ -43,31 +43,15 @@ public:
     void post_control(std::span<const std::byte> data, const control_options& options, control_callback callback);
 
     std::optional<outlet_stats> stats(std::chrono::nanoseconds timeout);
-    std::optional<stream_info> info(std::chrono::nanoseconds timeout);
     std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout);
 
     struct clock_reading {
-        clock::offset_estimate estimate;     ///< for now
+        clock::offset_estimate estimate;     ///< for the time of the look
         std::uint64_t version = 0;           ///< grows when something new is known
         std::shared_ptr<service::client> of; ///< another one: another clock
     };
-    /// What is known of the outlet's clock; once asked, it is kept up to date. Never blocks.
+    /// What was known of the outlet's clock at most 50 ms ago; once asked, it is kept up to date. Never blocks.
     std::optional<clock_reading> clock_now();
-
-    /// Samples from .. to - 1 of the outlet `uid`, as far as one reply goes: ask again from `next` on.
-    struct replayed {
-        enum class result : std::uint8_t {
-            data,
-            gone,  ///< this outlet does not have that stream (any more), or keeps no history
-            failed ///< no answer; trying again may help
-        } status = result::failed;
-        std::uint64_t from = 0; ///< of the first sample; later than asked for if those are kept no longer
-        std::uint64_t next = 0;
-        std::vector<wire::bytes_view> frames{}; ///< data frames; valid during the call
-    };
-    /// `done` runs on the I/O thread, once (cancelled by close(): on its thread, with failed). Never blocks.
-    void replay(const std::string& uid, std::uint64_t from, std::uint64_t to, std::chrono::nanoseconds timeout,
-                std::function<void(const replayed&)> done);
 
     /// Ends all calls; when it returns, no callback runs (unless on this very thread) or will. Idempotent.
     void close();
@@ -79,6 +63,7 @@ private:
     static void end_if_closed(service::client& server, const void* owner, const std::atomic<bool>& gone);
     bool ask(wire::service_request request, std::chrono::nanoseconds timeout,
              std::function<void(const wire::service_reply&)> take);
+    void keep_time(service::client& server);
     std::string title() const;
 
     const std::shared_ptr<detail::context_impl> ctx_;
@@ -93,6 +78,8 @@ private:
     std::shared_ptr<service::client> client_;
     std::vector<std::string> client_of_; ///< what was offered when it was made
     bool keeps_time_ = false;
+    std::optional<clock_reading> clock_known_;
+    double look_at_clock_ = 0; ///< again at this local_clock()
     bool closed_ = false;
     const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false); ///< closed_, for calls
 };

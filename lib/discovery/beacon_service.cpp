@@ -104,19 +104,6 @@ void beacon_service::remove(stream_listener& listener) noexcept {
     const std::lock_guard until_called(delivery_);
 }
 
-void beacon_service::search() {
-    {
-        const std::lock_guard lock(mutex_);
-        node_.search(clock::now());
-    }
-    io_.post(*this);
-}
-
-node_counters beacon_service::counters() const {
-    const std::lock_guard lock(mutex_);
-    return node_.counters();
-}
-
 // --- the I/O thread -------------------------------------------------------------------------------------------------
 
 void beacon_service::open_locked(time_point now) {

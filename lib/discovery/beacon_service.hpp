@@ -49,11 +49,6 @@ public:
     /// When it returns, no call is running (unless made by this very thread) and none will come. Never call it with a
     /// lock held that the listener's calls take.
     void remove(stream_listener& listener) noexcept;
-    /// Asks everybody once more.
-    void search();
-
-    node_counters counters() const;
-
     void on_ready(int fd, std::uint32_t events) override;
     void on_turn(platform::time_point now) override;
 

@@ -48,6 +48,14 @@ private:
     bool open_ = false;
 };
 
+/// A handler that echoes once the gate is open.
+auto echo_behind(gate& hold) {
+    return [&hold](const control_request& q) {
+        hold.pass();
+        return echo(q);
+    };
+}
+
 /// Collects what post_control answers.
 class answers {
 public:
@@ -309,10 +317,7 @@ TEST_P(Control, ReplacingAHandlerWaitsForTheOneBefore) {
 TEST_P(Control, WithoutAReplyInTimeTheOutcomeIsUnknown) {
     gate hold;
     outlet out = serve(counter());
-    out.on_control([&](const control_request& q) {
-        hold.pass();
-        return echo(q);
-    });
+    out.on_control(echo_behind(hold));
     inlet in = connect(out);
     background visitor([&] { EXPECT_TRUE(in.send_control(bytes("first"), {.timeout = patience})); });
     hold.wait_for_visitor(); // so the connection stands, and the next request is sent for sure
@@ -327,10 +332,7 @@ TEST_P(Control, WithoutAReplyInTimeTheOutcomeIsUnknown) {
 TEST_P(Control, StoppingAnswersWhatWaits) {
     gate hold;
     outlet out = serve(counter());
-    out.on_control([&](const control_request& q) {
-        hold.pass();
-        return echo(q);
-    });
+    out.on_control(echo_behind(hold));
     answers got;
     inlet in = connect(out);
     for (int i = 0; i < 10; ++i)
@@ -386,10 +388,7 @@ TEST_P(Control, AHandlerMayStopItsOutlet) {
 TEST_P(Control, ClosingAnInletEndsItsCallsOnce) {
     gate hold;
     outlet out = serve(counter());
-    out.on_control([&](const control_request& q) {
-        hold.pass();
-        return echo(q);
-    });
+    out.on_control(echo_behind(hold));
     answers got;
     {
         inlet in = connect(out);

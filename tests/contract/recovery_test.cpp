@@ -33,6 +33,18 @@ protected:
     static bool notices(const inlet& in) {
         return eventually([&] { return !in.stats().connected; });
     }
+    /// The message of the stream_lost that a pull throws.
+    static std::string loss_told_by(inlet& in) {
+        std::int64_t value = 0;
+        double stamp = 0;
+        try {
+            in.pull_sample(value, stamp, patience);
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const stream_lost& e) {
+            return e.what();
+        }
+        return "";
+    }
     static context lively() {
         return context(parse_config("[tuning]\nkeepalive = \"100ms\"\n[discovery]\nenabled = false\n", "test"));
     }
@@ -62,6 +74,40 @@ TEST_P(Recovery, ACutConnectionGoesOnWithoutGapAndRepeat) {
     double stamp = 0;
     std::int64_t value = 0;
     EXPECT_EQ(in.pull_sample(value, stamp, patience).status, pull_status::ended);
+}
+
+/// The I/O thread looks after the connections while the pulling threads read the end.
+TEST_P(Recovery, AnEndIsNeverTakenForALoss) {
+    ::testing::internal::CaptureStderr();
+    for (int round = 0; round < 10; ++round) {
+        auto out = std::make_unique<outlet>(serve(counter()));
+        std::vector<std::unique_ptr<inlet>> in;
+        std::vector<recording<std::int64_t>> all(8);
+        std::vector<std::unique_ptr<background>> pullers;
+        for (auto& one : all) {
+            in.push_back(std::make_unique<inlet>(out->endpoints().front(),
+                                                 inlet_options{.open_timeout = patience, .recover_for = 10s}));
+            pullers.push_back(
+                std::make_unique<background>([&one, from = in.back().get()] { one = pull<std::int64_t>(*from); }));
+        }
+        std::int64_t next = 0;
+        for (; next < 40 + round; ++next) {
+            out->push_sample(next);
+            std::this_thread::sleep_for(3ms); // so long that they look after them
+        }
+        out.reset();
+        for (const auto& puller : pullers)
+            puller->join();
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            EXPECT_TRUE(all[i].ended);
+            EXPECT_TRUE(holds_exactly(all[i], 0, static_cast<std::uint64_t>(next)));
+            std::int64_t value = 0;
+            double stamp = 0;
+            EXPECT_EQ(in[i]->pull_sample(value, stamp, patience).status, pull_status::ended);
+        }
+    }
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_FALSE(mentions(told, "stream_lost")) << told;
 }
 
 TEST_P(Recovery, StringsToo) {
@@ -224,14 +270,8 @@ TEST_P(Recovery, WithoutASourceIdARestartIsAStreamLost) {
     outlet second = serve(source(""));
     wire.lead_to(second.endpoints().front());
     wire.restore();
-    std::int64_t value = 0;
-    double stamp = 0;
-    try {
-        in.pull_sample(value, stamp, patience);
-        FAIL() << "nothing was thrown";
-    } catch (const stream_lost& e) {
-        EXPECT_TRUE(mentions(e.what(), "source_id") && mentions(e.what(), wire.endpoint())) << e.what();
-    }
+    const std::string message = loss_told_by(in);
+    EXPECT_TRUE(mentions(message, "source_id") && mentions(message, wire.endpoint())) << message;
 }
 
 TEST_P(Recovery, ASourceThatComesBackAsAnotherShapeIsAStreamLost) {
@@ -243,14 +283,8 @@ TEST_P(Recovery, ASourceThatComesBackAsAnotherShapeIsAStreamLost) {
     outlet second = serve(source("amplifier-1", channel_format::float32));
     wire.lead_to(second.endpoints().front());
     wire.restore();
-    std::int64_t value = 0;
-    double stamp = 0;
-    try {
-        in.pull_sample(value, stamp, patience);
-        FAIL() << "nothing was thrown";
-    } catch (const stream_lost& e) {
-        EXPECT_TRUE(mentions(e.what(), "float32") && mentions(e.what(), "int64")) << e.what();
-    }
+    const std::string message = loss_told_by(in);
+    EXPECT_TRUE(mentions(message, "float32") && mentions(message, "int64")) << message;
 }
 
 TEST_P(Recovery, SwitchedOffItIsAStreamLostAtOnceAfterWhatHadCome) {
