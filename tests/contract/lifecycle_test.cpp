@@ -176,6 +176,18 @@ TEST_P(Lifecycle, StopWithAConsumerThatNeverPullsReturns) {
     }
 }
 
+/// Not by and by: a consumer that reads has all of it long before linger is over.
+TEST_P(Lifecycle, WhatIsLeftAtTheEndGoesAsFastAsTheLinkTakesIt) {
+    constexpr std::uint64_t samples = 4'000'000;
+    outlet out = serve(counter(), {.buffer = 128 * MiB, .linger = support::sanitized ? 60s : 2s});
+    inlet in = connect(out, {.full = when_full::hold, .max_buffered = MiB});
+    for (std::uint64_t next = 0; next < samples; next += 10'000)
+        out.push_chunk(counting(next, 10'000));
+    background stopper([&] { out.stop(); });
+    EXPECT_TRUE(holds_exactly(follow(in), 0, samples));
+    stopper.join();
+}
+
 TEST_P(Lifecycle, HandlesMayBeDestroyedInAnyOrder) {
     std::array<int, 4> order{0, 1, 2, 3};
     do {

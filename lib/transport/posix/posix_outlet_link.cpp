@@ -302,22 +302,19 @@ void posix_outlet_link::begin_segment() {
 
 // --- closing --------------------------------------------------------------------------------------------------------
 
-/// Sends what is left and the end, then waits for the peers to close; true when all have. `idle`: nothing to write.
-bool posix_outlet_link::finish_up(time_point now, bool& idle) {
+/// Sends what is left and the end, then waits for the peers to close; true when all have.
+bool posix_outlet_link::finish_up(time_point now) {
     const std::lock_guard lock(mutex_);
-    idle = true;
-    pump(now, SIZE_MAX);
+    for (const auto& [fd, p] : peers_)
+        resume(*p, now);
+    pump(now, SIZE_MAX); // last: whoever has not got all has a frame under way now, and is waited for
     for (const auto& [fd, p] : peers_) {
-        if (!p->out.empty())
-            resume(*p, now);
         if (!p->broken)
             read_from(*p, now); // closing with unread input would reset the connection and lose what is on its way
         if (p->broken || p->half_closed)
             continue;
-        if (!p->caught_up()) {
-            idle = false;
+        if (!p->caught_up())
             continue;
-        }
         if (!p->ended) {
             send_status(*p, wire::frame_kind::end, now);
             p->ended = true;
@@ -325,8 +322,6 @@ bool posix_outlet_link::finish_up(time_point now, bool& idle) {
         if (p->out.empty()) {
             ::shutdown(p->fd.get(), SHUT_WR);
             p->half_closed = true;
-        } else {
-            idle = false;
         }
     }
     drop_broken(now);
@@ -348,8 +343,7 @@ void posix_outlet_link::close(time_point deadline) {
     poll_set wait;
     for (;;) {
         const time_point now = clock::now();
-        bool idle = true;
-        if (finish_up(now, idle) || now >= deadline)
+        if (finish_up(now) || now >= deadline)
             break;
         wait.clear();
         for (const auto& [fd, p] : peers_)

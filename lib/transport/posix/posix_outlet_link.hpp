@@ -103,7 +103,7 @@ private:
     void send_push_frame(peer& p, time_point now);
     void rest(time_point now);
     void drop_broken(time_point now);
-    bool finish_up(time_point now, bool& idle);
+    bool finish_up(time_point now);
     void tell(consumer_event::kind what, const peer& p);
     void deliver_events();
     bool drained_locked() const;
