@@ -70,6 +70,11 @@ class Bench(ToolTest):
         ours = {(row["link"], row["how"], row["chunk"]) for row in rows if row["how"] in ("sync", "async")}
         self.assertEqual(len(ours), 4 * 2 * 2)
         for row in rows:
+            if "sender_calls" in row["metrics"] and row["how"] in ("sync", "async"):
+                if "posix" in row["link"]:  # as a plain loop: one for a chunk and consumer
+                    self.assertLess(self.median(row, "calls_ratio"), 2, row["id"])
+                self.assertAlmostEqual(self.median(row, "sender_calls_per_mb") * int(row["chunk"]) * 40e-6,
+                                       self.median(row, "sender_calls"), delta=0.01)
             if row["how"] == "plain" and "sender_calls" in row["metrics"]:  # two writev a chunk, one for each consumer
                 self.assertAlmostEqual(self.median(row, "sender_calls"), 2, delta=0.5)
 
@@ -101,6 +106,29 @@ class Bench(ToolTest):
             self.assertGreater(self.median(row, "pushed_per_s"), 0)
             self.assertNotIn("per_s", row["metrics"])
 
+    def test_capacity_finds_a_number_of_channels(self):
+        rows = self.rows("capacity", "--links", "posix+unix,zmq+ipc")
+        self.assertEqual([(row["link"], row["how"]) for row in rows],
+                         [("posix+unix", "plain"), ("posix+unix", "sync"), ("posix+unix", "async"),
+                          ("zmq+ipc", "libzmq-released"), ("zmq+ipc", "sync"), ("zmq+ipc", "libzmq-zero-copy"),
+                          ("zmq+ipc", "async")])
+        for row in rows:
+            self.assertGreater(self.median(row, "channels"), 0, row["id"])
+            self.assertEqual(self.median(row, "lost"), 0, row["id"])
+            self.assertEqual("channels_ratio" in row["metrics"], row["how"] in ("sync", "async"), row["id"])
+
+    def test_loop_has_all_phases_and_they_sum_up(self):
+        rows = self.rows("loop", "--rates", 0, "--modes", "async,sync,async-spin")
+        self.assertEqual({row["link"] for row in rows}, {"posix+tcp", "posix+unix", "zmq+tcp", "zmq+ipc"})
+        for row in rows:
+            self.assertGreater(self.median(row, "rounds"), 0, row["id"])
+            self.assertEqual(self.median(row, "lost"), 0, row["id"])
+            phases = ("make", "deliver", "decode", "process", "encode", "back", "handle")
+            total = sum(self.median(row, f"{phase}_mean_us") for phase in phases)
+            self.assertAlmostEqual(total / self.median(row, "total_mean_us"), 1, delta=0.01, msg=row["id"])
+            self.assertGreater(self.median(row, "trip_ratio"), 1, row["id"])
+            self.assertEqual("total_ratio" in row["metrics"], row["how"] != "plain" and "posix" in row["link"], row["id"])
+
     def test_queue_passes_all_items(self):
         rows = self.rows("queue")
         self.assertIn("sample-log", {row["queue"] for row in rows})
@@ -122,12 +150,14 @@ class Bench(ToolTest):
             for side in ("outlets", "inlets"):
                 self.assertGreater(self.median(row, side + "_threads"), 0, row["id"])
                 self.assertLess(self.median(row, side + "_threads"), 20, row["id"])
+            self.assertGreater(self.median(row, "resolve_all_ms"), 0, row["id"])
+            self.assertGreaterEqual(self.median(row, "beacon_bytes_per_s"), 0, row["id"])
 
     def test_report_has_a_section_and_files_of_each_subcommand(self):
         folder = self.folder / "report"
         self.ends(self.bench("report", "--folder", folder, "--links", "posix+unix", *SHORT))
         text = (folder / "report.md").read_text()
-        for name in ("raw", "matrix", "latency", "throughput", "queue", "encoding", "scale"):
+        for name in ("raw", "matrix", "latency", "throughput", "capacity", "loop", "queue", "encoding", "scale"):
             self.assertIn(f"\n## {name}\n", text)
             self.assertEqual(json.loads((folder / f"{name}.json").read_text())["subcommand"], name)
             self.assertTrue((folder / f"{name}.csv").read_text().count("\n") > 1)
@@ -164,6 +194,8 @@ class Bench(ToolTest):
             (("matrix", "--links", "posix+tcp,pigeon"), "'pigeon'"),
             (("matrix", "--chunks", "1,x"), "'x'"),
             (("latency", "--modes", "fast"), "async-spin"),
+            (("latency", "--rates", 0), "--rates"),
+            (("capacity", "--consumers", 0), "--consumers"),
             (("matrix", "--require", "encode_ns<=5"), "RATIO"),
             (("matrix", "--require", "cpu_ratio=5"), "RATIO"),
             (("matrix", "--runs", 0), "--runs"),
@@ -177,7 +209,7 @@ class Bench(ToolTest):
     def test_help_names_all_subcommands(self):
         tool = self.start("stream-bench", "--help")
         self.ends(tool)
-        for text in ("raw", "matrix", "latency", "throughput", "queue", "encoding", "scale", "report", "--require", "Examples:"):
+        for text in ("raw", "matrix", "latency", "throughput", "capacity", "loop", "queue", "encoding", "scale", "report", "--require", "Examples:"):
             self.assertIn(text, tool.stdout().decode())
 
     def test_a_signal_ends_it_with_its_workers(self):

@@ -11,7 +11,9 @@ constexpr const char* examples =
   stream-bench matrix --consumers 1,2,3                    1000 channels at 30 kHz, the classic table
   stream-bench latency --streams 1,8 --channels 1,2,16,64 --rates 50,500,1000,10000
   stream-bench throughput --sizes 4,4000,120000 --json
-  stream-bench report --folder results                     everything, about 40 minutes
+  stream-bench report --folder results                     everything, about an hour
+  stream-bench capacity --links posix+tcp,zmq+tcp          the most channels at 30 kHz, int16 and float32
+  stream-bench loop                                        a control loop over all links, phase by phase
   stream-bench throughput --consumers 0 --sizes 4          pushes that nobody receives
   stream-bench matrix --quick --require '*/sync/*:cpu_ratio<=2')";
 
@@ -67,9 +69,9 @@ void add_modes(CLI::App& app, bench_options& o, const std::string& help) {
     add_list(app, "--modes", o.modes, "MODE,...", help, one_of(std::move(all)));
 }
 
-void add_rates(CLI::App& app, bench_options& o, const std::string& help) {
-    add_list(app, "--rates", o.rates, "HZ,...", help, [](const std::string& flag, const std::string& text) {
-        return tools::detail::parse_bounded(flag, text, 0, 1e7);
+void add_rates(CLI::App& app, bench_options& o, double least, const std::string& help) {
+    add_list(app, "--rates", o.rates, "HZ,...", help, [least](const std::string& flag, const std::string& text) {
+        return tools::detail::parse_bounded(flag, text, least, 1e7);
     });
 }
 
@@ -91,33 +93,40 @@ void add_subcommands(CLI::App& app, bench_options& o) {
                                      "both sides, system calls, allocations");
     CLI::App* latency = app.add_subcommand("latency", "One-way latency by link, streams, channels and rate");
     CLI::App* throughput = app.add_subcommand("throughput", "As fast as it goes, by size of a push");
+    CLI::App* capacity = app.add_subcommand("capacity", "The most channels that a link sustains, found by trying");
+    CLI::App* loop =
+        app.add_subcommand("loop", "A control loop, phase by phase: to a consumer and back to the producer");
     app.add_subcommand("queue", "The sample log within a process against other queues");
     app.add_subcommand("encoding", "Frames: bytes, ns to encode and decode, against msgpack-c");
     CLI::App* scale = app.add_subcommand("scale", "Many idle streams between two processes: threads, memory, CPU");
     CLI::App* report = app.add_subcommand("report", "All of these with their defaults: Markdown, CSV, JSON and plots");
     report->add_option("--folder", o.folder, "Where to write it (default: bench-report)")->type_name("FOLDER");
-    for (CLI::App* sub : {matrix, latency, throughput, scale, report})
+    for (CLI::App* sub : {matrix, latency, throughput, capacity, loop, scale, report})
         add_links(*sub, o);
     add_modes(*matrix, o, "async, async-wait, sync, each also with -spin (default: sync,async)");
     add_modes(*latency, o, "async, async-wait, sync, each also with -spin: the inlet spins (default: all but wait)");
     add_modes(*throughput, o, "async (loses), async-wait, sync (do not), each also with -spin (default: all three)");
-    for (CLI::App* sub : {matrix, latency}) {
-        add_integers(*sub, "--channels", o.channels, 1, 1u << 20,
-                     sub == matrix ? "Channels (default: 1000)" : "Channels (default: 1,64)");
-        add_rates(*sub, o,
-                  sub == matrix ? "Samples a second, 0 = as fast as it goes (default: 30000)"
-                                : "Samples a second, pushed one by one (default: 500,1000,10000)");
-    }
-    add_integers(*matrix, "--chunks", o.chunks, 1, 1u << 20, "Samples a push (default: 1,4,8,16,30)");
+    add_modes(*capacity, o, "async, async-wait, sync (default: sync,async)");
+    add_modes(*loop, o, "async, sync, each also with -spin: the inlet spins (default: async,sync,async-spin)");
+    add_integers(*matrix, "--channels", o.channels, 1, 1u << 20, "Channels (default: 1000)");
+    add_integers(*latency, "--channels", o.channels, 1, 1u << 20, "Channels (default: 1,64)");
+    add_integers(*loop, "--channels", o.channels, 1, 1u << 20, "Channels (default: 8)");
+    add_rates(*matrix, o, 0, "Samples a second, 0 = as fast as it goes (default: 30000)");
+    add_rates(*latency, o, 0.1, "Samples a second, pushed one by one (default: 500,1000,10000)");
+    add_rates(*capacity, o, 0.1, "Samples a second (default: 30000)");
+    add_rates(*loop, o, 0, "Rounds a second at most, 0 = one after another (default: 1000)");
+    for (CLI::App* sub : {matrix, capacity})
+        add_integers(*sub, "--chunks", o.chunks, 1, 1u << 20,
+                     sub == matrix ? "Samples a push (default: 1,4,8,16,30)" : "Samples a push (default: 30)");
     add_integers(*scale, "--streams", o.streams, 1, 4000, "Streams (default: 1,10,100,1000)");
     add_integers(*latency, "--streams", o.streams, 1, 64, "Streams from one process to another (default: 1,8)");
     for (CLI::App* sub : {raw, throughput})
         add_integers(
             *sub, "--sizes", o.sizes, 4, 1u << 26,
             "Bytes a push: below 16000 of one channel, else of 1000 (default: 4,400,4000,40000,120000,1000000)");
-    for (CLI::App* sub : {raw, matrix, throughput})
-        add_integers(*sub, "--consumers", o.consumers, 0, 64,
-                     sub == raw ? "Consumers (default: 1)" : "Consumers (default: 1,3; matrix: 1)");
+    for (CLI::App* sub : {raw, matrix, throughput, capacity})
+        add_integers(*sub, "--consumers", o.consumers, sub == capacity ? 1 : 0, 64,
+                     sub == throughput ? "Consumers (default: 1,3)" : "Consumers (default: 1)");
     for (CLI::App* sub : {matrix, latency, throughput})
         add_shape(*sub, o);
     for (CLI::App* sub : app.get_subcommands({})) {

@@ -23,6 +23,8 @@ public:
     const std::string& endpoints() const noexcept { return endpoints_; }
     void wait_for_consumers();
     void send(std::size_t stream, const std::byte* values, double stamp);
+    /// The first consumer of the first stream.
+    int peer() const { return streams_.front().peers.front(); }
     /// Sends what was gathered and says that it is all.
     void finish();
 
@@ -50,6 +52,10 @@ public:
 
     /// The next frame of any stream; waits for it.
     arrival receive();
+    /// Of the frame that came last, with work::copy_out.
+    std::span<const std::byte> payload() const noexcept { return copy_; }
+    /// The first stream's sender.
+    int peer() const { return streams_.front().fd; }
 
 private:
     struct stream_state {

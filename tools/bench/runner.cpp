@@ -8,8 +8,9 @@ namespace rivulet::tools::bench {
 namespace {
 
 constexpr std::pair<const char*, plan (*)(const bench_options&, const surroundings&)> plans[] = {
-    {"raw", raw_plan},     {"matrix", matrix_plan},     {"latency", latency_plan}, {"throughput", throughput_plan},
-    {"queue", queue_plan}, {"encoding", encoding_plan}, {"scale", scale_plan},
+    {"raw", raw_plan},           {"matrix", matrix_plan}, {"latency", latency_plan}, {"throughput", throughput_plan},
+    {"capacity", capacity_plan}, {"loop", loop_plan},     {"queue", queue_plan},     {"encoding", encoding_plan},
+    {"scale", scale_plan},
 };
 
 } // namespace

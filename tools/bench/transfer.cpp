@@ -195,10 +195,13 @@ findings summed_up(const work& w, findings sent, const std::vector<findings>& re
                                                              {"preempted", "preempted"},
                                                              {"allocations", "allocations"},
                                                              {"calls", "calls"}};
+        const double mb = static_cast<double>(w.chunk_bytes() * w.streams) * 1e-6;
         for (const auto& [name, name_here] : names)
-            if (chunks > 0 && from.contains(name))
-                f[fmt::format("{}{}", side, name_here)] +=
-                    from[name] * (std::string_view(name) == "cpu_s" ? 1e6 : 1) * share / chunks;
+            if (chunks > 0 && from.contains(name)) {
+                const double each = from[name] * (std::string_view(name) == "cpu_s" ? 1e6 : 1) * share / chunks;
+                f[fmt::format("{}{}", side, name_here)] += each;
+                f[fmt::format("{}{}_per_mb", side, name_here)] += each / mb;
+            }
         double& rss = f[fmt::format("{}rss_mb", side)];
         rss = std::max(rss, from["rss_mb"]);
     };

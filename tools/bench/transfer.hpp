@@ -19,8 +19,8 @@ struct surroundings {
 
 /// Does the work in processes of its own. Found: chunks, samples, push_seconds, pushed_per_s, delivered, lost,
 /// per_s (samples delivered a second, the slowest consumer's), mb_per_s (payload likewise, 10^6 bytes); sender_ and
-/// receiver_ (mean of the consumers) cpu_us, waits, preempted, allocations, calls: all per chunk; and rss_mb (peak);
-/// push_*_us; latency_*_us.
+/// receiver_ (mean of the consumers) cpu_us, waits, preempted, allocations, calls: all per chunk, and with _per_mb per
+/// 10^6 bytes of payload; rss_mb (peak); push_*_us; latency_*_us.
 /// @throws std::runtime_error, interrupted.
 findings transfer(const work& w, const surroundings& around);
 

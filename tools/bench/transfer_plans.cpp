@@ -23,7 +23,7 @@ findings count_calls(work w, const surroundings& around) {
     w.seconds = 30;
     findings counted;
     for (const auto& [name, value] : transfer(w, around))
-        if (name.ends_with("_calls") || name.ends_with("_allocations"))
+        if (name.find("_calls") != std::string::npos || name.find("_allocations") != std::string::npos)
             counted[name] = value;
     return counted;
 }
@@ -90,8 +90,8 @@ work base_work(const bench_options& o) {
 }
 
 void note_counting(plan& p) {
-    p.notes.emplace_back(
-        "calls and allocations: of a run of its own, 200 chunks at 1000 a second, all threads of a side");
+    p.notes.emplace_back("calls and allocations: of a run of its own, 200 chunks at 1000 a second, all threads of a "
+                         "side; all costs per MB: --json");
     if (const std::string why = why_no_system_calls(); !why.empty())
         p.notes.push_back(why);
 }
@@ -201,6 +201,8 @@ plan matrix_plan(const bench_options& o, const surroundings& around) {
                     {"receiver_rss_mb", "MB r"}},
         .comparisons = {{"cpu_ratio", "sender_net_cpu_us"},
                         {"receiver_cpu_ratio", "receiver_cpu_us"},
+                        {"calls_ratio", "sender_calls"},
+                        {"receiver_calls_ratio", "receiver_calls"},
                         {"rate_ratio", "per_s"}},
         .groups = {},
         .notes = {"us of CPU, calls, allocations, waits (voluntary context switches): per chunk; s sender, r receiver",
@@ -262,7 +264,7 @@ plan latency_plan(const bench_options& o, const surroundings& around) {
                     w.over = link;
                     w.streams = streams;
                     w.channels = channels;
-                    w.rate_hz = rate > 0 ? rate : 1000;
+                    w.rate_hz = rate;
                     w.latency = true;
                     group_builder cells(around, {number_text(streams), number_text(channels), number_text(w.rate_hz)},
                                         false);
