@@ -135,10 +135,9 @@ std::optional<offset_estimate> offset_estimator::estimate(double local_now) cons
     return offset_estimate{now.middle(), std::abs(now.half()), rtt_, drift_, local_now, resets_};
 }
 
-std::vector<offset_record> offset_estimator::take_records() {
-    std::vector<offset_record> taken(records_.begin(), records_.end());
-    records_.clear();
-    return taken;
+std::vector<clock_record> offset_estimator::records(std::uint64_t from) const {
+    const auto first = std::ranges::lower_bound(records_, from, {}, &clock_record::number);
+    return {first, records_.end()};
 }
 
 void offset_estimator::restart() {

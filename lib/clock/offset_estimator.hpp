@@ -1,5 +1,7 @@
 #pragma once
 
+#include <rivulet/clock.hpp>
+
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -27,16 +29,9 @@ struct offset_estimate {
     std::uint64_t resets = 0; ///< a change says that the offset jumped, and that the time before knows another line
 };
 
-/// What one burst said by itself, for recorders. Numbers count bursts, so that those no longer kept are noticed.
-struct offset_record {
-    std::uint64_t number = 0;
-    double local_s = 0, offset_s = 0, uncertainty_s = 0, rtt_s = 0;
-    bool reset = false; ///< the other clock jumped since the record before
-};
-
 struct estimator_options {
     std::size_t bursts = 64;        ///< that the estimate rests on
-    std::size_t records = 1024;     ///< kept for take_records()
+    std::size_t records = 1024;     ///< kept for records()
     double max_drift = 5e-4;        ///< clocks differ by at most this rate; what a steered Linux clock may do
     double max_wander = 2e-6;       ///< rates change by at most this much while `bursts` are collected
     double clock_resolution = 1e-6; ///< how far stamps may lie apart from when things happened, seconds
@@ -65,8 +60,8 @@ public:
     /// For a time on our clock, now as a rule; nothing before the first burst.
     std::optional<offset_estimate> estimate(double local_now) const;
 
-    /// One record a burst, oldest first, those since the last call.
-    std::vector<offset_record> take_records();
+    /// What each burst said by itself, oldest first: those from this number on that are still kept.
+    std::vector<clock_record> records(std::uint64_t from) const;
 
     /// Forgets all bursts: the other clock is another one from now on. Does not count as a reset; records stay.
     void restart();
@@ -93,7 +88,7 @@ private:
     double drift_ = 0;
     double drift_error_; ///< the drift lies within drift_ +- this
     double rtt_ = 0;
-    std::deque<offset_record> records_;
+    std::deque<clock_record> records_;
     std::uint64_t bursts_ = 0;
     std::uint64_t resets_ = 0;
     std::uint64_t rejected_ = 0;

@@ -4,6 +4,7 @@
 
 #include "wire/frame.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
@@ -117,9 +118,18 @@ void frame_writer::data(std::vector<std::byte>& out, std::uint64_t first_sequenc
         append(out, std::as_bytes(std::span(text.data(), text.size())));
 }
 
-void frame_writer::end(std::vector<std::byte>& out, std::uint64_t next_sequence, double now) {
+void frame_writer::clock(std::vector<std::byte>& out, const clock_record& measured) {
+    if (!begun_)
+        throw error(errc::closed, "capture: a clock record before begin");
+    if (!std::isfinite(measured.local_s) || !std::isfinite(measured.offset_s) ||
+        !std::isfinite(measured.uncertainty_s) || !std::isfinite(measured.rtt_s))
+        throw error(errc::invalid_argument, "capture: a clock record with a number that is not finite");
+    append_record(out, wire::encode_clock(measured));
+}
+
+void frame_writer::end(std::vector<std::byte>& out, std::uint64_t next_sequence, double at) {
     std::array<std::byte, wire::status_frame_capacity> buffer;
-    append_record(out, wire::encode_status({wire::frame_kind::end, next_sequence, now}, buffer));
+    append_record(out, wire::encode_status({wire::frame_kind::end, next_sequence, at}, buffer));
 }
 
 // ---- reader
@@ -134,6 +144,7 @@ public:
     std::size_t at = 0;
     stream_info info;
     frame_reader::data_chunk chunk;
+    clock_record measured;
 
     frame_reader::item next() {
         if (!magic_seen_) {
@@ -204,6 +215,10 @@ private:
         if (*kind == static_cast<std::uint8_t>(wire::frame_kind::data)) {
             decode_data(frame);
             return frame_reader::item::data;
+        }
+        if (*kind == wire::clock_record_kind) {
+            check(wire::decode_clock(frame, measured));
+            return frame_reader::item::clock;
         }
         return *kind == static_cast<std::uint8_t>(wire::frame_kind::end) ? frame_reader::item::end
                                                                          : frame_reader::item::more;
@@ -285,5 +300,6 @@ frame_reader::item frame_reader::next() { return impl_->next(); }
 std::size_t frame_reader::pending_bytes() const noexcept { return impl_->pending(); }
 const stream_info& frame_reader::info() const noexcept { return impl_->info; }
 frame_reader::data_chunk& frame_reader::chunk() noexcept { return impl_->chunk; }
+const clock_record& frame_reader::clock() const noexcept { return impl_->measured; }
 
 } // namespace rivulet

@@ -169,6 +169,7 @@ std::optional<outlet_stats> inlet::remote_stats(std::chrono::nanoseconds timeout
 std::optional<clock_offset> inlet::time_correction(std::chrono::nanoseconds timeout) const {
     return alive(impl_).service().time_correction(timeout);
 }
+std::vector<clock_record> inlet::take_clock_records() { return alive(impl_).service().take_clock_records(); }
 std::int64_t inlet::to_unix_ns(double stamp) const { return local_to_unix_ns(impl_->to_local(stamp)); }
 
 void inlet::close() {

@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr auto clock_patience = 2s; ///< for the first measurement of an outlet's clock, where stamps are corrected
 constexpr auto lease = 20ms; ///< a puller that has not come back for so long lets the I/O thread receive
 
 std::string name_of(const inlet_options& options) {
@@ -82,6 +83,7 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
     channels_ = log_->options().channels;
     format_ = log_->options().format;
     service_.look_up();
+    stream_pulled_.store(service_.streams(), std::memory_order_release);
     log_->add_waiter(*this);
     opened_.store(true, std::memory_order_release);
     if (link_fd_ >= 0)
@@ -233,6 +235,7 @@ void inlet_impl::apply_marks(std::uint64_t position) {
             new_segment_ = !first_segment_;
             first_segment_ = false;
             next_sequence_ = mark.sequence;
+            stream_pulled_.store(service_.streams(), std::memory_order_release);
         }
         offset_ = mark.sequence - mark.position;
     }
@@ -258,11 +261,10 @@ bool inlet_impl::look(std::uint32_t max, next_chunk& out) {
 }
 
 void inlet_impl::prepare_stamps() {
-    constexpr auto patience = 2s;
     if (!stamp_options_.dejitter && !stamp_options_.monotonize && !stamp_options_.clocksync)
         return;
     processor_.emplace(stamp_options_, log_->options().rate_hz);
-    if (stamp_options_.clocksync && !service_.time_correction(patience))
+    if (stamp_options_.clocksync && !service_.time_correction(clock_patience))
         ctx_->log->warn("no_clock", {{"stream", info().name}, {"endpoint", endpoint()}},
                         "the outlet's clock could not be measured yet; its stamps come as they are until it is");
 }
@@ -271,16 +273,23 @@ double inlet_impl::to_local(double stamp) {
     if (stamp_options_.clocksync)
         return stamp;
     const std::lock_guard lock(offset_mutex_);
-    if (!closed_.load() && !fork_.in_child()) {
-        if (!std::exchange(offset_asked_, true))
-            (void)service_.time_correction(1s);
-        if (const auto known = service_.clock_now())
-            offset_s_ = known->estimate.offset_s;
+    const std::uint64_t stream = stream_pulled_.load(std::memory_order_acquire);
+    if (closed_.load() || fork_.in_child() || stream != service_.streams())
+        return stamp + offset_s_;
+    if (std::exchange(offset_of_, stream) != stream) {
+        const auto measured = service_.time_correction(1s);
+        offset_s_ = measured ? measured->offset_s : 0;
+    } else if (const auto known = service_.clock_now()) {
+        offset_s_ = known->estimate.offset_s;
     }
     return stamp + offset_s_;
 }
 
-void inlet_impl::look_at_clock() {
+void inlet_impl::look_at_clock(bool new_segment) {
+    if (stream_pulled_.load(std::memory_order_relaxed) != service_.streams())
+        return;
+    if (new_segment)
+        (void)service_.time_correction(clock_patience);
     auto known = service_.clock_now();
     if (!known || (known->version == clock_known_.version && known->of == clock_known_.of))
         return;
@@ -292,7 +301,7 @@ void inlet_impl::process_stamps(const pull_result& result, std::span<double> sta
     if (!processor_)
         return;
     if (stamp_options_.clocksync)
-        look_at_clock();
+        look_at_clock(result.new_segment);
     processor_->apply(result.first_sequence, result.new_segment, stamps);
 }
 

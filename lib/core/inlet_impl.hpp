@@ -105,7 +105,7 @@ private:
     next_chunk wait_for_chunk(std::uint32_t max, std::chrono::nanoseconds timeout);
     bool look(std::uint32_t max, next_chunk& out);
     void take(const next_chunk& chunk, std::uint32_t count) noexcept;
-    void look_at_clock();
+    void look_at_clock(bool new_segment);
     void process_stamps(const pull_result& result, std::span<double> stamps);
     void apply_marks(std::uint64_t position);
     std::optional<pull_result> at_end();
@@ -198,11 +198,14 @@ private:
     bool end_reported_ = false;
     std::optional<core::stamp_processor> processor_; ///< where stamps are not wanted as they come
     core::inlet_service::clock_reading clock_known_; ///< to it
+    /// service_.streams() when the segment that is being pulled began. While it is another one, what is known is the
+    /// clock of a stream that comes only after what is still here.
+    std::atomic<std::uint64_t> stream_pulled_{0};
     std::atomic<std::uint64_t> pulled_{0}, lost_{0};
 
     // to_local().
     std::mutex offset_mutex_;
-    bool offset_asked_ = false;
+    std::uint64_t offset_of_ = 0; ///< service_.streams() that it was measured for
     double offset_s_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <utility>
 
 namespace rivulet::core {
 
@@ -111,6 +112,10 @@ void inlet_service::stream_is(const std::string& uid, std::vector<std::string> s
     // The client of another list is replaced at the next use: letting go of it waits for its calls, and whoever says
     // this may hold locks.
     const std::lock_guard lock(mutex_);
+    if (uid_ != uid) {
+        streams_.fetch_add(1, std::memory_order_release);
+        look_at_clock_ = 0;
+    }
     uid_ = uid;
     offered_ = std::move(service);
     if (keeps_time_ && client_ && client_of_ == offered_)
@@ -118,7 +123,7 @@ void inlet_service::stream_is(const std::string& uid, std::vector<std::string> s
 }
 
 void inlet_service::close() {
-    std::shared_ptr<service::client> before;
+    std::shared_ptr<service::client> before, recorded;
     std::optional<clock_reading> known; // lets go of its client without the lock
     {
         const std::lock_guard lock(mutex_);
@@ -126,6 +131,7 @@ void inlet_service::close() {
         gone_->store(true, std::memory_order_seq_cst);
         before = std::move(client_);
         known.swap(clock_known_);
+        recorded.swap(records_of_);
     }
     if (before)
         before->cancel(this);
@@ -255,9 +261,11 @@ std::optional<outlet_stats> inlet_service::stats(std::chrono::nanoseconds timeou
 }
 
 std::optional<clock_offset> inlet_service::time_correction(std::chrono::nanoseconds timeout) {
-    check_waiting();
-    const time_point deadline = deadline_after(platform::clock::now(), timeout);
-    const auto server = client(true);
+    const bool waits = timeout.count() > 0;
+    if (waits)
+        check_waiting();
+    const time_point deadline = waits ? deadline_after(platform::clock::now(), timeout) : time_point::min();
+    const auto server = client(waits);
     if (!server)
         return std::nullopt;
     keep_time(*server);
@@ -265,6 +273,30 @@ std::optional<clock_offset> inlet_service::time_correction(std::chrono::nanoseco
     if (!found)
         return std::nullopt;
     return clock_offset{found->offset_s, found->uncertainty_s, found->rtt_s};
+}
+
+std::vector<clock_record> inlet_service::take_clock_records() {
+    auto server = client(false);
+    if (!server)
+        return {};
+    keep_time(*server);
+    std::shared_ptr<service::client> before; // lets go of it without the lock
+    const std::lock_guard lock(mutex_);
+    const bool first = !records_of_;
+    const bool another = records_of_ != server;
+    if (another) {
+        before = std::exchange(records_of_, server);
+        next_record_ = server->time().version();
+        next_record_ -= next_record_ > 0 ? 1 : 0;
+    }
+    auto records = server->time().records(next_record_);
+    if (records.empty()) {
+        line_begins_ |= another && !first;
+        return records;
+    }
+    next_record_ = records.back().number + 1;
+    records.front().reset |= std::exchange(line_begins_, false) || (another && !first);
+    return records;
 }
 
 std::optional<inlet_service::clock_reading> inlet_service::clock_now() {

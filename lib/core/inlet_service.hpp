@@ -44,6 +44,8 @@ public:
 
     std::optional<outlet_stats> stats(std::chrono::nanoseconds timeout);
     std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout);
+    /// What was measured since the last call. Never blocks.
+    std::vector<clock_record> take_clock_records();
 
     struct clock_reading {
         clock::offset_estimate estimate;     ///< for the time of the look
@@ -52,6 +54,9 @@ public:
     };
     /// What was known of the outlet's clock at most 50 ms ago; once asked, it is kept up to date. Never blocks.
     std::optional<clock_reading> clock_now();
+
+    /// How often another outlet, or another segment of one, took the place of the one before.
+    std::uint64_t streams() const noexcept { return streams_.load(std::memory_order_acquire); }
 
     /// Ends all calls; when it returns, no callback runs (unless on this very thread) or will. Idempotent.
     void close();
@@ -80,6 +85,10 @@ private:
     bool keeps_time_ = false;
     std::optional<clock_reading> clock_known_;
     double look_at_clock_ = 0; ///< again at this local_clock()
+    std::shared_ptr<service::client> records_of_;
+    std::uint64_t next_record_ = 0; ///< that was not taken yet
+    bool line_begins_ = false;      ///< the next one is the first of another clock
+    std::atomic<std::uint64_t> streams_{0};
     bool closed_ = false;
     const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false); ///< closed_, for calls
 };

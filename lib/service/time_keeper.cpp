@@ -52,6 +52,11 @@ std::uint64_t time_keeper::version() {
     return bursts_;
 }
 
+std::vector<clock_record> time_keeper::records(std::uint64_t from) {
+    const std::lock_guard lock(mutex_);
+    return estimator_.records(from);
+}
+
 void time_keeper::on_turn(time_point) {
     {
         const std::lock_guard lock(mutex_);

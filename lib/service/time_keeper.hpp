@@ -29,6 +29,8 @@ public:
     std::optional<clock::offset_estimate> estimate(platform::time_point deadline);
     /// Of bursts that the estimate rests on: grows when there is something new.
     std::uint64_t version();
+    /// What was measured, from this number on; see offset_estimator.
+    std::vector<clock_record> records(std::uint64_t from);
     /// Forgets nothing, but probes no more; waits for a call under way. No other call follows.
     void close();
 

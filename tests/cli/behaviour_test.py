@@ -282,14 +282,22 @@ class Reports(ToolTest):
         summary = self.summary(sub)
         expected = {"name": "Sum", "source_id": "src", "link": pub.endpoint(), "samples": 100, "seq_first": 0,
                     "seq_last": 99, "dropped": 0, "dropped_pct": 0, "repeated": 0, "gaps": [], "segments": 1,
-                    "clock": None, "end": "ended", "uid": pub.wait_event("ready")["uid"]}
+                    "recoveries": 0, "end": "ended", "uid": pub.wait_event("ready")["uid"]}
         self.assertEqual({key: summary[key] for key in expected}, expected)
         self.assertEqual(set(summary["age_ms"]), {"mean", "p50", "p99", "max", "max_at_seq"})
         self.assertEqual(set(summary["age_hist"]), {"le_0_5", "le_1", "le_5", "le_10", "gt_10"})
+        self.assertLessEqual(abs(summary["clock"]["offset_s"]), summary["clock"]["uncertainty_s"])
+        self.assertEqual(set(summary["clock"]), {"offset_s", "uncertainty_s", "rtt_s"})
         self.assertGreater(summary["age_ms"]["p50"], 0)
         self.assertLessEqual(summary["age_ms"]["p50"], summary["age_ms"]["max"])
         self.assertGreater(summary["rate_hz"], 0)
         self.assertEqual(sub.events("summary")[0]["samples"], 100)
+
+    def test_how_stamps_are_processed_is_for_formats_that_show_it(self):
+        for arguments in (("--clocksync", "--output-format", "none"), ("--dejitter", "--output-format", "frames"),
+                          ("--monotonize", "--output-format", "raw"), ("--stamps", "unix", "--output-format", "none"),
+                          ("--stamps", "local", "--clocksync"), ("--stamps", "wall")):
+            self.ends(self.sub("--connect", "posix+tcp://127.0.0.1:1", *arguments), 2)
 
     def test_the_text_summary_goes_where_no_samples_are(self):
         pub = self.pub(*STEADY, "--name", "Sum")

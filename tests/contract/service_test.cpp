@@ -62,6 +62,29 @@ TEST_P(Service, TheClockOfTheSameHostIsOurs) {
     EXPECT_TRUE(in.time_correction(0s)) << "once there is one, it is there at once";
 }
 
+TEST_P(Service, RecordersGetEachMeasurementOfTheClockOnce) {
+    const context mine{config{}}; // nobody else has measured
+    const outlet out = serve(counter());
+    inlet in = connect(out, {.ctx = mine});
+    inlet late = connect(out, {.ctx = mine});
+    std::vector<clock_record> records;
+    ASSERT_TRUE(eventually([&] { // the first ones come half a second apart
+        for (const clock_record& record : in.take_clock_records())
+            records.push_back(record);
+        return records.size() >= 3;
+    }));
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        EXPECT_EQ(records[i].number, records[0].number + i);
+        EXPECT_LE(std::abs(records[i].offset_s), records[i].uncertainty_s);
+        EXPECT_FALSE(records[i].reset);
+        EXPECT_LE(records[i].local_s, local_clock());
+        if (i > 0) {
+            EXPECT_GT(records[i].local_s, records[i - 1].local_s);
+        }
+    }
+    EXPECT_LE(late.take_clock_records().size(), 2u) << "who comes late begins with the latest";
+}
+
 TEST_P(Service, AnOutletThatIsGoneDoesNotAnswer) {
     auto out = std::make_unique<outlet>(serve(counter()));
     const inlet in = connect(*out);
@@ -76,6 +99,7 @@ TEST_P(Service, NothingIsAskedOfAClosedInlet) {
     in.close();
     refusal(errc::closed, [&] { (void)in.remote_stats(patience); });
     refusal(errc::closed, [&] { (void)in.time_correction(patience); });
+    refusal(errc::closed, [&] { (void)in.take_clock_records(); });
 }
 
 } // namespace

@@ -210,7 +210,8 @@ bool frames_source::next(std::size_t, batch& out) {
             std::swap(out.stamps, chunk.stamps);
             return true;
         }
-        case frame_reader::item::end: break;
+        case frame_reader::item::end:
+        case frame_reader::item::clock: break;
         case frame_reader::item::more:
             if (reader_.pending_bytes() > 0 && !input_->stopped())
                 log_warn("capture_cut", "{} ends inside a record ({} bytes of it): its writer did not end properly",

@@ -10,8 +10,11 @@
 #include <rivulet/error.hpp>
 #include <rivulet/frames.hpp>
 
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace rivulet::tools {
 namespace {
@@ -24,6 +27,38 @@ T value_at(std::span<const std::byte> values, std::size_t index) {
     return value;
 }
 
+/// Without an exponent, and to the last digit.
+void append_unix_seconds(std::string& out, std::int64_t ns) {
+    constexpr std::int64_t second = 1'000'000'000;
+    const std::int64_t whole = ns / second;
+    const std::int64_t rest = std::abs(ns % second);
+    fmt::format_to(std::back_inserter(out), "{}{}.{:09}", ns < 0 && whole == 0 ? "-" : "", whole, rest);
+}
+
+void append_iso(std::string& out, std::int64_t ns) {
+    constexpr std::int64_t second = 1'000'000'000;
+    const std::int64_t rest = (ns % second + second) % second;
+    const std::time_t seconds = static_cast<std::time_t>((ns - rest) / second);
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    fmt::format_to(std::back_inserter(out), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", utc.tm_year + 1900,
+                   utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, rest);
+}
+
+void append_stamp(std::string& out, const received_chunk& chunk, std::size_t sample, stamp_format format, bool json) {
+    switch (format) {
+    case stamp_format::seconds:
+        return json ? append_json_number(out, chunk.stamps[sample]) : append_number(out, chunk.stamps[sample]);
+    case stamp_format::unix: return append_unix_seconds(out, chunk.unix_ns[sample]);
+    case stamp_format::iso:
+        if (json)
+            out += '"';
+        append_iso(out, chunk.unix_ns[sample]);
+        if (json)
+            out += '"';
+    }
+}
+
 void check_shape(const stream_info& info, std::size_t channels, channel_format format, const output_file& file) {
     if (info.channel_count != channels || info.format != format)
         throw error(errc::format_mismatch,
@@ -33,7 +68,8 @@ void check_shape(const stream_info& info, std::size_t channels, channel_format f
 
 class csv_sink final : public sample_sink {
 public:
-    csv_sink(const sink_options& options, output_file& file) : sequence_(options.sequence), file_(file) {}
+    csv_sink(const sink_options& options, output_file& file)
+        : sequence_(options.sequence), stamps_(options.stamps), file_(file) {}
 
     void begin(const stream_info& info) override {
         if (begun_)
@@ -71,7 +107,7 @@ private:
     void rows(const received_chunk& chunk, Append append_value) {
         std::string& out = file_.buffer();
         for (std::size_t s = 0; s < chunk.samples; ++s) {
-            append_number(out, chunk.stamps[s]);
+            append_stamp(out, chunk, s, stamps_, false);
             if (sequence_) {
                 out += ',';
                 append_number(out, chunk.first_sequence + s);
@@ -86,6 +122,7 @@ private:
     }
 
     bool sequence_;
+    stamp_format stamps_;
     output_file& file_;
     bool begun_ = false;
     channel_format format_{};
@@ -134,7 +171,7 @@ private:
         std::string& out = file_.buffer();
         for (std::size_t s = 0; s < chunk.samples; ++s) {
             out += head_;
-            append_json_number(out, chunk.stamps[s]);
+            append_stamp(out, chunk, s, options_.stamps, true);
             if (options_.sequence) {
                 out += ",\"sequence\":";
                 append_number(out, chunk.first_sequence + s);
@@ -200,6 +237,10 @@ public:
     void write(const received_chunk& chunk) override {
         fixed_ ? writer_.data(record_, chunk.first_sequence, chunk.values, chunk.stamps)
                : writer_.data(record_, chunk.first_sequence, chunk.texts, chunk.stamps);
+        take();
+    }
+    void clock(const clock_record& measured) override {
+        writer_.clock(record_, measured);
         take();
     }
     void end(std::uint64_t next_sequence) override {

@@ -1,9 +1,15 @@
 #include "common/stream_account.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace rivulet::tools {
+namespace {
+
+constexpr std::size_t most_waiting_ages = 1 << 16;
+
+} // namespace
 
 gap stream_account::lose(std::uint64_t first_sequence, std::uint64_t count) {
     const gap lost{first_sequence, count};
@@ -36,7 +42,10 @@ stream_account::finding stream_account::chunk(std::uint64_t first_sequence, std:
     seq_last_ = last;
     expected_ = std::max(expected_.value_or(0), last + 1);
     last_arrival_ = arrival;
-    ages_.add(arrival - last_stamp, last);
+    if (clock_awaited_ && waiting_ages_.size() < most_waiting_ages)
+        waiting_ages_.emplace_back(arrival - last_stamp, last);
+    else
+        add_age(arrival - last_stamp, last);
     return found;
 }
 
@@ -58,6 +67,31 @@ stream_account::finding stream_account::ended(std::uint64_t lost, std::optional<
 void stream_account::new_segment() {
     ++segments_;
     expected_.reset();
+}
+
+void stream_account::clock_is(const std::optional<clock_offset>& measured) {
+    clock_ = measured;
+    // Clocks that may be the same one are taken for it.
+    const bool another = measured && !stamps_are_local && std::abs(measured->offset_s) > measured->uncertainty_s;
+    correction_ = another ? measured->offset_s : 0;
+    clock_awaited_ = false;
+    for (const auto& [age, sequence] : std::exchange(waiting_ages_, {}))
+        add_age(age, sequence);
+}
+
+void stream_account::add_age(double uncorrected, std::uint64_t sequence) {
+    const double age = uncorrected - correction_;
+    ages_.add(age, sequence);
+    recent_ages_ += age;
+    ++recent_age_count_;
+}
+
+std::optional<double> stream_account::recent_age_ms() {
+    const std::uint64_t count = std::exchange(recent_age_count_, 0);
+    const double sum = std::exchange(recent_ages_, 0);
+    if (count == 0)
+        return std::nullopt;
+    return sum / static_cast<double>(count) * 1e3;
 }
 
 std::optional<double> stream_account::rate_hz() const {
@@ -92,6 +126,7 @@ void stream_account::to_json(json_writer& json, std::string_view end) const {
     for (const gap& g : gaps_)
         json.begin_object().field("first_seq", g.first_seq).field("count", g.count).end_object();
     json.end_array().field("gaps_not_listed", gap_count_ - gaps_.size()).field("segments", segments_);
+    json.field("recoveries", recoveries);
     optional_field("rate_hz", rate_hz());
 
     json.begin_object("age_ms");
@@ -107,7 +142,16 @@ void stream_account::to_json(json_writer& json, std::string_view end) const {
     static constexpr const char* classes[] = {"le_0_5", "le_1", "le_5", "le_10", "gt_10"};
     for (std::size_t i = 0; i < 5; ++i)
         json.field(classes[i], ages_.classes()[i]);
-    json.end_object().null("clock").field("end", end);
+    json.end_object();
+    if (clock_)
+        json.begin_object("clock")
+            .field("offset_s", clock_->offset_s)
+            .field("uncertainty_s", clock_->uncertainty_s)
+            .field("rtt_s", clock_->rtt_s)
+            .end_object();
+    else
+        json.null("clock");
+    json.field("end", end);
 }
 
 std::string stream_account::to_text(std::string_view end) const {
@@ -121,6 +165,8 @@ std::string stream_account::to_text(std::string_view end) const {
         out += fmt::format(", {} gaps from {}", gap_count_, gaps_.front().first_seq);
     if (segments_ > 1)
         out += fmt::format(", {} segments", segments_);
+    if (recoveries > 0)
+        out += fmt::format(", {} recoveries", recoveries);
     if (const auto rate = rate_hz())
         out += fmt::format(", {:.6g} Hz", *rate);
     if (ages_.count() > 0) {
@@ -130,6 +176,11 @@ std::string stream_account::to_text(std::string_view end) const {
                         ages_.percentile_ms(0.5), ages_.percentile_ms(0.99), ages_.max_ms(), ages_.max_at_sequence());
         out += fmt::format(", ages <=0.5:{} <=1:{} <=5:{} <=10:{} >10:{}", c[0], c[1], c[2], c[3], c[4]);
     }
+    if (clock_)
+        out += fmt::format(", clock offset {:+.6f} s +- {:.3f} ms (rtt {:.3f} ms)", clock_->offset_s,
+                           clock_->uncertainty_s * 1e3, clock_->rtt_s * 1e3);
+    else if (ages_.count() > 0)
+        out += ", clock offset unknown";
     return out + fmt::format("; {}", end);
 }
 

@@ -3,10 +3,13 @@
 #include "common/age_histogram.hpp"
 #include "common/json.hpp"
 
+#include <rivulet/clock.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rivulet::tools {
@@ -19,7 +22,8 @@ struct gap {
 };
 
 /// What a subscriber tells of one stream when it is over. Sequence numbers are checked here once more, whatever the
-/// library said. Times are local_clock() seconds.
+/// library said. Times are local_clock() seconds, stamps those of the clock of the stream's host: ages are corrected by
+/// what is known of that one.
 class stream_account {
 public:
     static constexpr std::size_t max_gaps = 1000; ///< listed; more are only counted
@@ -39,6 +43,15 @@ public:
     /// What follows comes from another outlet, whose sequence numbers start afresh.
     void new_segment();
 
+    /// The clock of the stream's host is not known yet: ages from now on wait until it is.
+    void await_clock() { clock_awaited_ = true; }
+    bool awaits_clock() const noexcept { return clock_awaited_; }
+    /// It is known, or known better. Nothing: it cannot be measured, and counts as ours.
+    void clock_is(const std::optional<clock_offset>& measured);
+    /// How often the connection was lost and made again.
+    std::uint64_t recoveries = 0;
+    bool stamps_are_local = false; ///< they are corrected already
+
     std::uint64_t samples() const noexcept { return samples_; }
     std::uint64_t dropped() const noexcept { return dropped_; }
     std::uint64_t segments() const noexcept { return segments_; }
@@ -49,6 +62,9 @@ public:
     std::optional<double> rate_hz() const;
     /// Samples a second since the last call.
     double recent_rate_hz(double now);
+    /// Mean age since the last call; nothing when none is known.
+    std::optional<double> recent_age_ms();
+    const std::optional<clock_offset>& clock() const noexcept { return clock_; }
 
     /// Adds the summary's fields to an open object. @param end why it is over: "count", "ended", "signal", ...
     void to_json(json_writer& json, std::string_view end) const;
@@ -57,6 +73,8 @@ public:
 private:
     gap lose(std::uint64_t first_sequence, std::uint64_t count);
     double dropped_percent() const;
+    void add_age(double uncorrected, std::uint64_t sequence);
+    void add_waiting_ages();
 
     std::uint64_t samples_ = 0;
     std::uint64_t repeated_ = 0;
@@ -73,6 +91,12 @@ private:
     std::uint64_t recent_samples_ = 0;
     double recent_at_ = 0;
     age_histogram ages_;
+    double recent_ages_ = 0; ///< sum of seconds
+    std::uint64_t recent_age_count_ = 0;
+    std::optional<clock_offset> clock_;
+    double correction_ = 0; ///< to be added to stamps
+    bool clock_awaited_ = false;
+    std::vector<std::pair<double, std::uint64_t>> waiting_ages_; ///< uncorrected; sequence numbers
 };
 
 } // namespace rivulet::tools

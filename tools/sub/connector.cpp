@@ -63,17 +63,18 @@ struct connector::state {
 };
 
 connector::connector(std::variant<stream_source, successor> what, inlet_options options,
-                     std::shared_ptr<wake_event> wake)
+                     std::shared_ptr<wake_event> wake, std::chrono::nanoseconds clock_patience)
     : state_(std::make_shared<state>()) {
     at_work.fetch_add(1);
-    std::thread([shared = state_, what = std::move(what), options = std::move(options),
-                 wake = std::move(wake)]() mutable {
+    std::thread([shared = state_, what = std::move(what), options = std::move(options), wake = std::move(wake),
+                 clock_patience]() mutable {
         pthread_setname_np(pthread_self(), "connector");
         std::optional<inlet> opened;
         std::exception_ptr problem;
         try {
             const auto* next = std::get_if<successor>(&what);
             opened.emplace(open(next ? stream_source(find(*next, options)) : std::get<stream_source>(what), options));
+            (void)opened->time_correction(clock_patience); // begins to measure it, in the background as well
         } catch (...) {
             problem = std::current_exception();
         }

@@ -37,8 +37,9 @@ struct successor {
 /// by leave().
 class connector {
 public:
-    /// `wake` is set when it is done.
-    connector(std::variant<stream_source, successor> what, inlet_options options, std::shared_ptr<wake_event> wake);
+    /// `wake` is set when it is done. @param clock_patience how long it may last until the stream's clock is known.
+    connector(std::variant<stream_source, successor> what, inlet_options options, std::shared_ptr<wake_event> wake,
+              std::chrono::nanoseconds clock_patience);
 
     bool done() const;
     /// Once done. @throws what the inlet's constructor threw.

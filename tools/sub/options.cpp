@@ -3,6 +3,7 @@
 #include "common/exit_code.hpp"
 #include "common/output_path.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@ constexpr const char* examples =
   stream-sub --connect zmq+tcp://127.0.0.1:16571                 the same without a search
   stream-sub --connect zmq+tcp://lab-pc:16571 --output eeg.csv --duration 60
   stream-sub --name '*' --minimum 2 --output 'recordings/{name}-{uid}.csv'
+  stream-sub --name EEG --clocksync --dejitter --stamps iso      wall-clock times, whatever clock the EEG's host has
   stream-sub --connect ENDPOINT --output capture.frames --output-format frames
   stream-sub --connect ENDPOINT --output-format none --count 100000 --strict --summary json)";
 
@@ -70,6 +72,31 @@ void add_connection_options(CLI::App& app, sub_options& o) {
         ->group(length);
 }
 
+void parse_stamps(sub_options& o, const std::string& text) {
+    const std::vector<std::string> names{"source", "local", "unix", "iso"};
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end())
+        tools::detail::refuse("--stamps", text, "one of " + tools::detail::list_of(names));
+    o.stamps = text == "source" ? stamp_clock::source : text == "local" ? stamp_clock::local : stamp_clock::wall;
+    o.sink.stamps = text == "unix" ? stamp_format::unix : text == "iso" ? stamp_format::iso : stamp_format::seconds;
+}
+
+void add_stamp_options(CLI::App& app, sub_options& o) {
+    const std::string group = "Stamps (csv, jsonl)";
+    app.add_option_function<std::string>(
+           "--stamps", [&o](const std::string& text) { parse_stamps(o, text); },
+           "source: as sent, on the clock of the stream's host; local: this host's clock on arrival; unix: wall-clock "
+           "time of the sample, seconds since 1970; iso: the same as 2025-01-31T12:00:00.000000000Z (default: source)")
+        ->type_name("source|local|unix|iso")
+        ->group(group);
+    app.add_flag("--clocksync", o.processing.clocksync,
+                 "Brings stamps to this host's clock, by measuring the clock of the stream's host")
+        ->group(group);
+    app.add_flag("--dejitter", o.processing.dejitter, "Makes the stamps of a stream of regular rate even")
+        ->group(group);
+    app.add_flag("--monotonize", o.processing.monotonize, "Lets no stamp go back behind the one before")->group(group);
+}
+
 void add_output_options(CLI::App& app, sub_options& o) {
     const std::string group = "Output";
     app.add_option("--output", o.output,
@@ -84,10 +111,6 @@ void add_output_options(CLI::App& app, sub_options& o) {
                                               {"none", output_format::none}},
                                              "csv: stamp,<labels>; jsonl: an object a sample; raw: values only; "
                                              "frames: a capture for stream-pub (default: csv)")
-        ->group(group);
-    add_choice<stamp_clock, stamp_clock>(app, "--stamps", o.stamps,
-                                         {{"source", stamp_clock::source}, {"local", stamp_clock::local}},
-                                         "As sent, or this host's clock on arrival (default: source)")
         ->group(group);
     app.add_flag("--sequence", o.sink.sequence, "Adds the sequence number of each sample")->group(group);
     add_choice<std::optional<summary_format>, summary_format>(
@@ -116,6 +139,11 @@ void check(const sub_options& o, bool output_given) {
         throw usage_error("--output and --events cannot both be stdout");
     if (!text && (o.sink.sequence || o.stamps != stamp_clock::source))
         throw usage_error("--sequence and --stamps are for csv and jsonl");
+    if (!text && o.processes_stamps())
+        throw usage_error("--clocksync, --dejitter and --monotonize are for csv and jsonl; captures (frames) keep the "
+                          "stamps as sent, and what was measured of their clock beside them");
+    if (o.stamps == stamp_clock::local && o.processes_stamps())
+        throw usage_error("--stamps local is the time of arrival: leave --clocksync, --dejitter and --monotonize out");
     if (o.connect.size() + (o.wanted.given() ? o.minimum : 0) > 1 && shared && format != output_format::none &&
         format != output_format::jsonl)
         throw usage_error(
@@ -133,6 +161,7 @@ std::variant<sub_options, int> parse_sub_options(int argc, const char* const* ar
     CLI::App app("Receives streams and writes their samples.", "stream-sub");
     add_connection_options(app, o);
     add_output_options(app, o);
+    add_stamp_options(app, o);
     set_up_command_line(app, examples, o.common);
     if (const auto code = parse_command_line(app, argc, argv))
         return *code;

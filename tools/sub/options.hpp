@@ -15,8 +15,9 @@
 namespace rivulet::tools {
 
 enum class stamp_clock {
-    source, ///< as the outlet sent them
-    local   ///< this host's clock when the samples arrived
+    source, ///< as the outlet sent them (or as --clocksync and the like make them)
+    local,  ///< this host's clock when the samples arrived
+    wall    ///< wall-clock time of the sample; sink_options::stamps says how it is written
 };
 enum class summary_format { text, json };
 
@@ -39,6 +40,7 @@ struct sub_options {
     std::string output = "-";
     sink_options sink;
     stamp_clock stamps = stamp_clock::source;
+    stamp_options processing;
     std::optional<summary_format> summary;
     std::optional<std::string> events;
 
@@ -47,6 +49,7 @@ struct sub_options {
     bool strict = false;
 
     bool samples_on_stdout() const { return sink.format != output_format::none && output == "-"; }
+    bool processes_stamps() const { return processing.clocksync || processing.dejitter || processing.monotonize; }
     bool stdout_is_taken() const { return samples_on_stdout() || events == "-"; }
 };
 

@@ -42,6 +42,8 @@ public:
         try {
             while (step()) {
             }
+            for (auto& stream : streams_)
+                stream->conclude();
             outputs_.flush();
         } catch (const output_closed&) {
             end_ = "output_closed";
@@ -228,11 +230,15 @@ void subscriber::tick() {
             text += fmt::format("{}connecting to {}", text.empty() ? "" : "; ", account.link);
             continue;
         }
-        text += fmt::format("{}{}: {} samples, {:.0f} Hz, {} dropped", text.empty() ? "" : "; ", account.name,
-                            account.samples(), rate, account.dropped());
+        const auto age = account.recent_age_ms();
+        text += fmt::format("{}{}: {} samples, {:.0f} Hz, {} dropped{}", text.empty() ? "" : "; ", account.name,
+                            account.samples(), rate, account.dropped(), age ? fmt::format(", {:.2f} ms", *age) : "");
         events_->emit("status", [&](json_writer& json) {
             json.field("name", account.name).field("uid", account.uid).field("samples", account.samples());
             json.field("rate_hz", rate).field("dropped", account.dropped());
+            json.field("segments", account.segments()).field("recoveries", account.recoveries);
+            age ? json.field("age_ms", *age) : json.null("age_ms");
+            account.clock() ? json.field("clock_offset_s", account.clock()->offset_s) : json.null("clock_offset_s");
         });
     }
     show_status(text);
@@ -243,6 +249,7 @@ void subscriber::summarise() {
     for (auto& stream : streams_) {
         if (!stream->connected_once())
             continue;
+        stream->settle();
         const std::string end = stream->now_in() == subscription::state::over || !end_ ? stream->end() : end_;
         const stream_account& account = stream->account();
         events_->emit("summary", [&](json_writer& json) { account.to_json(json, end); });

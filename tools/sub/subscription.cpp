@@ -3,12 +3,17 @@
 #include "common/log.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rivulet::tools {
 namespace {
 
 constexpr std::size_t most_bytes = 1 << 20; ///< of a pull, so that several streams get their turn
 constexpr std::size_t most_texts = 256;
+constexpr double clock_interval_s = 0.5;                       ///< between looks at what is known of a stream's clock
+constexpr double clock_first_look_s = 0.005;                   ///< until it is known at all
+constexpr double clock_patience_s = 10;                        ///< of ages for it
+constexpr auto last_patience = std::chrono::milliseconds(200); ///< at a stream's end
 
 } // namespace
 
@@ -25,11 +30,14 @@ void subscription::connect(std::variant<stream_source, successor> what, std::chr
         settings.recover_for = std::chrono::nanoseconds(0);
     settings.start = around_.options.start;
     settings.open_timeout = timeout;
+    settings.stamps = around_.options.processing;
     if (around_.options.busy_poll)
         settings.busy_poll = std::chrono::seconds(1);
     settings.ctx = around_.ctx;
     state_ = state::connecting;
-    connector_.emplace(std::move(what), std::move(settings), around_.wake);
+    const bool wall = around_.options.stamps == stamp_clock::wall;
+    connector_.emplace(std::move(what), std::move(settings), around_.wake,
+                       wall ? std::chrono::milliseconds(1000) : std::chrono::milliseconds(1));
 }
 
 void subscription::check_connection() {
@@ -51,6 +59,10 @@ void subscription::begin_segment() {
     account_.name = info_.name;
     account_.uid = info_.uid;
     account_.source_id = info_.source_id;
+    account_.stamps_are_local = around_.options.processing.clocksync;
+    account_.await_clock();
+    clock_given_up_ = local_clock() + clock_patience_s;
+    look_at_clock_ = 0;
     output_file* file = around_.outputs.open(info_, this);
     if (const std::string path = file ? file->path() : std::string(); !sink_ || path != sink_path_) {
         sink_ = make_sink(around_.options.sink, file);
@@ -89,7 +101,36 @@ pull_result subscription::pull_values(std::chrono::nanoseconds timeout, std::siz
     return view_.result();
 }
 
+void subscription::look_at_clock(double time) {
+    if (time < look_at_clock_)
+        return;
+    const auto known = inlet_->time_correction(std::chrono::nanoseconds(0));
+    if (known || (account_.awaits_clock() && time >= clock_given_up_))
+        account_.clock_is(known);
+    look_at_clock_ = time + (account_.awaits_clock() ? clock_first_look_s : clock_interval_s);
+    account_.recoveries = recoveries_before_ + inlet_->stats().reconnects;
+    if (known)
+        take_clock_records();
+}
+
+/// Only captures have a place for them.
+void subscription::take_clock_records() {
+    if (around_.options.sink.format != output_format::frames)
+        return;
+    for (const clock_record& record : inlet_->take_clock_records())
+        sink_->clock(record);
+}
+
+std::span<const std::int64_t> subscription::unix_times(std::span<const double> stamps) {
+    const std::int64_t last = inlet_->to_unix_ns(stamps.back());
+    unix_ns_.resize(stamps.size());
+    for (std::size_t i = 0; i < stamps.size(); ++i)
+        unix_ns_[i] = last - std::llround((stamps.back() - stamps[i]) * 1e9);
+    return unix_ns_;
+}
+
 bool subscription::pull(std::chrono::nanoseconds timeout) {
+    look_at_clock(local_clock());
     received_chunk chunk;
     pull_result result;
     try {
@@ -103,6 +144,7 @@ bool subscription::pull(std::chrono::nanoseconds timeout) {
         return false;
     if (result.status == pull_status::ended) {
         report(account_.ended(result.lost_before, result.first_sequence));
+        take_clock_records();
         sink_->end(account_.next_sequence());
         log_info("ended", "'{}' ended after {} samples", info_.name, account_.samples());
         finish("ended");
@@ -124,6 +166,8 @@ void subscription::take(const pull_result& result, received_chunk& chunk) {
     chunk.first_sequence = result.first_sequence;
     chunk.samples = result.samples;
     report(account_.chunk(result.first_sequence, result.samples, result.lost_before, chunk.stamps.back(), arrival));
+    if (around_.options.stamps == stamp_clock::wall)
+        chunk.unix_ns = unix_times(chunk.stamps);
     std::vector<double> arrivals;
     if (around_.options.stamps == stamp_clock::local) {
         arrivals.resize(result.samples, arrival);
@@ -146,8 +190,24 @@ void subscription::report(const stream_account::finding& found) {
         log_warn("gap", "'{}': {} samples missing from {}", info_.name, found.lost->count, found.lost->first_seq);
 }
 
+void subscription::settle() {
+    if (!inlet_)
+        return;
+    if (account_.awaits_clock())
+        account_.clock_is(inlet_->time_correction(last_patience));
+    account_.recoveries = recoveries_before_ + inlet_->stats().reconnects;
+}
+
+void subscription::conclude() {
+    settle();
+    if (inlet_)
+        take_clock_records();
+}
+
 void subscription::finish(const char* why) {
     view_ = {};
+    conclude();
+    recoveries_before_ = account_.recoveries;
     inlet_.reset();
     end_ = why;
     state_ = state::over;

@@ -42,6 +42,10 @@ public:
 
     /// Goes on to open when the connection is made. @throws what opening threw.
     void check_connection();
+    /// Nothing more is pulled: brings the account up to date. May wait some round trips.
+    void settle();
+    /// The same, and writes what the sink still lacks.
+    void conclude();
     /// Takes what is there, waiting at most `timeout` for it; false when nothing came.
     bool pull(std::chrono::nanoseconds timeout);
 
@@ -52,6 +56,9 @@ private:
     void take(const pull_result& result, received_chunk& chunk);
     void report(const stream_account::finding& found);
     void finish(const char* why);
+    void look_at_clock(double time);
+    void take_clock_records();
+    std::span<const std::int64_t> unix_times(std::span<const double> stamps);
     std::size_t chunk_limit() const;
 
     const stream_source target_;
@@ -68,6 +75,10 @@ private:
     chunk_view view_;
     std::vector<std::string> texts_;
     std::vector<double> stamps_;
+    std::vector<std::int64_t> unix_ns_;
+    std::uint64_t recoveries_before_ = 0; ///< of inlets that are gone
+    double look_at_clock_ = 0;            ///< next, on local_clock()
+    double clock_given_up_ = 0;           ///< when it counts as ours
 };
 
 } // namespace rivulet::tools

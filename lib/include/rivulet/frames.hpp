@@ -1,6 +1,7 @@
 #pragma once
 
 #include <rivulet/channel_format.hpp>
+#include <rivulet/clock.hpp>
 #include <rivulet/export.hpp>
 #include <rivulet/stream_info.hpp>
 
@@ -13,8 +14,9 @@
 
 /// Captures: a stream as a file of frames, in the wire's own format. A capture is the eight bytes `capture_magic`, then
 /// records: a big-endian uint32 length, and a frame of that many bytes (lib/wire/FORMAT.md). The first frame is an info
-/// frame; more of them begin new segments; data frames follow; frames of unknown kinds are passed over. A capture can
-/// be cut anywhere and is readable up to its last whole record. Pure functions over bytes: no I/O, no threads.
+/// frame; more of them begin new segments; data frames follow, and among them what was measured of the clock that their
+/// stamps are of; frames of unknown kinds are passed over. A capture can be cut anywhere and is readable up to its last
+/// whole record. Pure functions over bytes: no I/O, no threads.
 namespace rivulet {
 
 inline constexpr char capture_magic[8] = {'R', 'I', 'V', 'U', 'L', 'E', 'T', '1'};
@@ -35,8 +37,11 @@ public:
     /// One chunk of strings or blobs. @throws also limit_exceeded: 4 GiB or more.
     void data(std::vector<std::byte>& out, std::uint64_t first_sequence, std::span<const std::string> values,
               std::span<const double> stamps);
-    /// The stream ended. @param next_sequence after its last sample. @param now local_clock().
-    void end(std::vector<std::byte>& out, std::uint64_t next_sequence, double now);
+    /// A measurement of the clock that the stamps are of, by the clock of whoever writes the capture.
+    /// @throws error closed: begin was not called; invalid_argument: a number in it is not finite.
+    void clock(std::vector<std::byte>& out, const clock_record& measured);
+    /// The stream ended. @param next_sequence after its last sample. @param at local_clock().
+    void end(std::vector<std::byte>& out, std::uint64_t next_sequence, double at);
 
 private:
     void data_record(std::vector<std::byte>& out, std::uint64_t first_sequence, std::span<const double> stamps,
@@ -52,10 +57,11 @@ private:
 class RIVULET_API frame_reader {
 public:
     enum class item : std::uint8_t {
-        more, ///< feed more
-        info, ///< a segment begins: info() is new
-        data, ///< chunk() is new
-        end   ///< the stream ended
+        more,  ///< feed more
+        info,  ///< a segment begins: info() is new
+        data,  ///< chunk() is new
+        end,   ///< the stream ended
+        clock, ///< clock() is new; captures of earlier versions have none
     };
     struct data_chunk {
         std::uint64_t first_sequence = 0;
@@ -80,6 +86,8 @@ public:
     const stream_info& info() const noexcept;
     /// Valid until the next call of next; the vectors may be swapped out.
     data_chunk& chunk() noexcept;
+    /// The latest measurement of the clock that the stamps are of.
+    const clock_record& clock() const noexcept;
 
 private:
     std::unique_ptr<detail::frame_reader_impl> impl_;

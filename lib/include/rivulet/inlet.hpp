@@ -176,8 +176,13 @@ public:
     /// The outlet's own counters; nothing when it does not answer in time. Threads: as send_control.
     std::optional<outlet_stats> remote_stats(std::chrono::nanoseconds timeout) const;
     /// The clock of the outlet's host: measured at the first call, in some round trips, and kept up to date from then
-    /// on; nothing when there was no answer in time. Threads: as send_control.
+    /// on; nothing when there was no answer in time. With 0 it never waits: what is known by now. Threads: as
+    /// send_control; with 0 any.
     std::optional<clock_offset> time_correction(std::chrono::nanoseconds timeout) const;
+    /// For recorders: the measurements of that clock since the last call, oldest first (at most the last 1024, one
+    /// each 4 s). The first call begins to measure, if nothing else did, and gives at most the latest. Never waits.
+    /// Threads: any. @throws error closed.
+    std::vector<clock_record> take_clock_records();
 
     /// A stamp as it was pulled, as nanoseconds since the Unix epoch, for files and people: by this host's wall clock
     /// and the outlet's clock, which the first call measures (some round trips; waits at most 1 s, and where nobody

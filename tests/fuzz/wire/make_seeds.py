@@ -40,6 +40,10 @@ def info(stream, tree=TREE, version=1, order="<"):
     return msgpack.packb([0, version, order, stream, tree])
 
 
+def clock(at, offset, uncertainty, details):
+    return msgpack.packb([64, at, offset, uncertainty, details])
+
+
 def request(op, arguments):
     return msgpack.packb([4, 7, op, arguments, None])
 
@@ -93,6 +97,17 @@ SEEDS = {
         "whole_number_time": msgpack.packb([2, 9, 12, None, None]),
         "later_kind": msgpack.packb([6, 9, 12.5, None, None]),
         "bomb": bytes.fromhex("950309cb3ff0000000000000c6ffffffff"),
+    },
+    "clock_frame": {
+        "measured": clock(12.5, 100000.25, 2e-5, {"number": 7, "rtt": 3e-5}),
+        "reset": clock(12.5, -0.25, 2e-5, {"number": 1 << 40, "rtt": 3e-5, "reset": 1}),
+        "least": clock(12, 3, 0, {}),
+        "unknown_keys": clock(12.5, 0.5, 0.25, {"later": [1, {"a": None}], "rtt": 1}),
+        "nan": clock(12.5, float("nan"), 0.25, {}),
+        "no_map": clock(12.5, 0.5, 0.25, None),
+        "text_for_a_number": clock(12.5, "x", 0.25, {}),
+        "bomb_map": bytes.fromhex("95400c0300dfffffffff"),
+        "bomb_depth": bytes.fromhex("95400c0300") + b"\x91" * 400,
     },
     "hello": {
         "bare": b"\xc0" + TOKEN,

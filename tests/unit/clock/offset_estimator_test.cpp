@@ -198,7 +198,7 @@ TEST(OffsetEstimator, RecordsEachBurstOnce) {
     offset_estimator estimator;
     estimator.add(link.burst(10));
     estimator.add(link.burst(20));
-    const auto first = estimator.take_records();
+    const auto first = estimator.records(0);
     ASSERT_EQ(first.size(), 2u);
     EXPECT_NEAR(first[0].local_s, 10, 0.02);
     EXPECT_NEAR(first[0].offset_s, 1, 1e-6);
@@ -206,9 +206,10 @@ TEST(OffsetEstimator, RecordsEachBurstOnce) {
     EXPECT_GT(first[0].uncertainty_s, 0);
     EXPECT_FALSE(first[0].reset);
     EXPECT_TRUE(first[1].reset);
-    EXPECT_TRUE(estimator.take_records().empty());
+    EXPECT_TRUE(estimator.records(2).empty());
     estimator.add(link.burst(30));
-    EXPECT_EQ(estimator.take_records().at(0).number, 2u);
+    EXPECT_EQ(estimator.records(2).at(0).number, 2u);
+    EXPECT_EQ(estimator.records(1).size(), 2u);
 }
 
 TEST(OffsetEstimator, ForgetsTheOldestRecordsVisibly) {
@@ -216,7 +217,7 @@ TEST(OffsetEstimator, ForgetsTheOldestRecordsVisibly) {
     offset_estimator estimator({.records = 10});
     for (int i = 0; i < 25; ++i)
         estimator.add(link.burst(i));
-    const auto records = estimator.take_records();
+    const auto records = estimator.records(3);
     ASSERT_EQ(records.size(), 10u);
     EXPECT_EQ(records.front().number, 15u);
 }

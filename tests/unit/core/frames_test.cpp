@@ -2,6 +2,7 @@
 #include <rivulet/frames.hpp>
 
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace rivulet {
 namespace {
@@ -82,6 +83,36 @@ TEST(Frames, PiecesOfAnySizeWillDo) {
     using enum frame_reader::item;
     EXPECT_EQ(items, (std::vector{info, data, info, end}));
     EXPECT_EQ(reader.pending_bytes(), 0u);
+}
+
+TEST(Frames, ClockRecordsComeBackBetweenTheSamples) {
+    const clock_record measured{.number = 9, .local_s = 1.5, .offset_s = -1e5, .uncertainty_s = 1e-5, .rtt_s = 2e-5};
+    clock_record jumped = measured;
+    jumped.number = 10;
+    jumped.reset = true;
+    const std::vector<std::string> texts = {"x"};
+    const std::vector<double> stamps = {1.5};
+    std::vector<std::byte> bytes;
+    frame_writer writer;
+    EXPECT_THROW(writer.clock(bytes, measured), error);
+    writer.begin(bytes, stream(channel_format::string, 1));
+    writer.clock(bytes, measured);
+    writer.data(bytes, 0, texts, stamps);
+    writer.clock(bytes, jumped);
+    clock_record wrong = measured;
+    wrong.offset_s = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_THROW(writer.clock(bytes, wrong), error);
+
+    frame_reader reader;
+    reader.feed(bytes);
+    using enum frame_reader::item;
+    ASSERT_EQ(reader.next(), info);
+    ASSERT_EQ(reader.next(), frame_reader::item::clock);
+    EXPECT_EQ(reader.clock(), measured);
+    ASSERT_EQ(reader.next(), data);
+    ASSERT_EQ(reader.next(), frame_reader::item::clock);
+    EXPECT_EQ(reader.clock(), jumped);
+    EXPECT_EQ(reader.next(), more);
 }
 
 TEST(Frames, DamageIsNoticed) {

@@ -58,6 +58,46 @@ TEST_F(SampleSink, CsvWithTheSequenceNumber) {
               "stamp,sequence,ch0\n1,40,-128\n2,41,127\n");
 }
 
+TEST_F(SampleSink, WallClockTimes) {
+    const stop_signal stop;
+    const std::vector<std::int64_t> times{1'764'534'652'000'000'007, 999'999'999, -1};
+    const std::vector<double> stamps{1, 2, 3};
+    const std::vector<std::int8_t> values{1, 2, 3};
+    const auto written_as = [&](output_format format, stamp_format as) {
+        output_file file(folder_ / "out", stop);
+        const auto sink = make_sink({.format = format, .stamps = as}, &file);
+        sink->begin(stream(channel_format::int8));
+        sink->write({0, 3, std::as_bytes(std::span(values)), {}, stamps, times});
+        file.flush();
+        return folder_.read("out");
+    };
+    EXPECT_EQ(written_as(output_format::csv, stamp_format::unix),
+              "stamp,ch0\n1764534652.000000007,1\n0.999999999,2\n-0.000000001,3\n");
+    EXPECT_EQ(written_as(output_format::csv, stamp_format::iso),
+              "stamp,ch0\n2025-11-30T20:30:52.000000007Z,1\n1970-01-01T00:00:00.999999999Z,2\n"
+              "1969-12-31T23:59:59.999999999Z,3\n");
+    EXPECT_EQ(written_as(output_format::jsonl, stamp_format::unix),
+              "{\"stamp\":1764534652.000000007,\"values\":[1]}\n{\"stamp\":0.999999999,\"values\":[2]}\n"
+              "{\"stamp\":-0.000000001,\"values\":[3]}\n");
+    EXPECT_EQ(written_as(output_format::jsonl, stamp_format::iso).substr(0, 50),
+              "{\"stamp\":\"2025-11-30T20:30:52.000000007Z\",\"values\"");
+}
+
+TEST_F(SampleSink, FramesKeepWhatWasMeasuredOfTheClock) {
+    const stop_signal stop;
+    output_file file(folder_ / "out", stop);
+    const auto sink = make_sink({.format = output_format::frames}, &file);
+    sink->begin(stream(channel_format::int8));
+    sink->clock({.number = 3, .local_s = 1, .offset_s = 2});
+    file.flush();
+    const std::string bytes = folder_.read("out");
+    frame_reader reader;
+    reader.feed(std::as_bytes(std::span(bytes)));
+    EXPECT_EQ(reader.next(), frame_reader::item::info);
+    EXPECT_EQ(reader.next(), frame_reader::item::clock);
+    EXPECT_EQ(reader.clock().offset_s, 2);
+}
+
 TEST_F(SampleSink, CsvOfStringsAndBlobs) {
     EXPECT_EQ(written<std::string>({}, stream(channel_format::string, 2), {"a,b", "", "x\ny", "q\"q"}, {1, 2}),
               "stamp,ch0,ch1\n1,\"a,b\",\n2,\"x\ny\",\"q\"\"q\"\n");

@@ -80,7 +80,7 @@ TEST(StreamAccount, TheSummaryHasEveryField) {
     account.chunk(10, 10, 2, 1.0, 1.0004);
     account.chunk(20, 10, 0, 2.0, 2.5);
     EXPECT_EQ(
-        json_of(account).substr(0, json_of(account).find(":1,\"rate_hz\"")),
+        json_of(account).substr(0, json_of(account).find(":1,\"recoveries\"")),
         R"({"name":"E\"EG","uid":"u","source_id":"s","link":"zmq+tcp://h:1","samples":20,"seq_first":10,"seq_last":29,)"
         R"("dropped":2,"dropped_pct":9.090909090909092,"repeated":0,"gaps":[{"first_seq":8,"count":2}],)"
         R"("gaps_not_listed":0,"segments")");
@@ -90,6 +90,59 @@ TEST(StreamAccount, TheSummaryHasEveryField) {
           "\"gt_10\":1}",
           "\"clock\":null", "\"end\":\"ended\"}"})
         EXPECT_NE(json_of(account).find(field), std::string::npos) << field << " in " << json_of(account);
+}
+
+TEST(StreamAccount, AgesWaitForTheClockOfTheStreamsHost) {
+    stream_account account;
+    account.await_clock();
+    account.chunk(0, 10, 0, 100'001.0, 1.5); // its clock is 100000 s ahead of ours
+    account.chunk(10, 10, 0, 100'002.0, 2.25);
+    EXPECT_NE(json_of(account).find("\"age_ms\":{\"mean\":null"), std::string::npos) << json_of(account);
+    EXPECT_FALSE(account.recent_age_ms());
+    account.clock_is(clock_offset{-100'000, 1e-5, 2e-5});
+    EXPECT_FALSE(account.awaits_clock());
+    account.chunk(20, 10, 0, 100'003.0, 3.125);
+    EXPECT_NE(json_of(account).find("\"max\":500,\"max_at_seq\":9}"), std::string::npos) << json_of(account);
+    EXPECT_NEAR(account.recent_age_ms().value(), 875.0 / 3, 1e-6);
+    EXPECT_FALSE(account.recent_age_ms()) << "nothing has come since";
+    EXPECT_NE(json_of(account).find("\"clock\":{\"offset_s\":-1e+05,\"uncertainty_s\":1e-05,\"rtt_s\":2e-05}"),
+              std::string::npos)
+        << json_of(account);
+    EXPECT_NE(account.to_text("ended").find("clock offset -100000.000000 s +- 0.010 ms (rtt 0.020 ms)"),
+              std::string::npos)
+        << account.to_text("ended");
+}
+
+TEST(StreamAccount, ClocksThatMayBeTheSameAreTakenForIt) {
+    stream_account account;
+    account.clock_is(clock_offset{1e-5, 2e-5, 4e-5});
+    account.chunk(0, 1, 0, 1.0, 1.5);
+    EXPECT_NE(json_of(account).find("\"max\":500,"), std::string::npos) << json_of(account);
+}
+
+TEST(StreamAccount, StampsThatAreCorrectedAlreadyAreNotCorrectedAgain) {
+    stream_account account;
+    account.stamps_are_local = true;
+    account.clock_is(clock_offset{-100'000, 1e-5, 2e-5});
+    account.chunk(0, 1, 0, 1.0, 1.5);
+    EXPECT_NE(json_of(account).find("\"max\":500,"), std::string::npos) << json_of(account);
+}
+
+TEST(StreamAccount, WithoutAClockAgesAreThoseOfOurs) {
+    stream_account account;
+    account.await_clock();
+    account.chunk(0, 1, 0, 1.0, 1.5);
+    account.clock_is(std::nullopt);
+    EXPECT_NE(json_of(account).find("\"max\":500,"), std::string::npos) << json_of(account);
+    EXPECT_NE(account.to_text("ended").find("clock offset unknown"), std::string::npos);
+}
+
+TEST(StreamAccount, RecoveriesAreTold) {
+    stream_account account;
+    EXPECT_NE(json_of(account).find("\"recoveries\":0,"), std::string::npos) << json_of(account);
+    account.recoveries = 2;
+    EXPECT_NE(json_of(account).find("\"recoveries\":2,"), std::string::npos);
+    EXPECT_NE(account.to_text("ended").find("2 recoveries"), std::string::npos);
 }
 
 TEST(StreamAccount, NothingReceivedIsNullNotZero) {
