@@ -4,11 +4,9 @@ import json
 import os
 import pathlib
 import signal
-import sys
 import time
-import unittest
 
-from harness import ToolTest, wait_until
+from harness import ToolTest, main, wait_until
 
 
 class Discovery(ToolTest):
@@ -125,9 +123,58 @@ class Discovery(ToolTest):
         self.ends(tool)
 
     def test_contradictions_are_usage_errors(self):
-        for arguments in (("--quiet", "--json"), ("--quiet", "--watch"), ("--minimum", "0"), ("--nmae", "x"),
+        for arguments in (("--quiet", "--json"), ("--quiet", "--watch"), ("--quiet", "--stats"), ("--minimum", "0"), ("--nmae", "x"),
                           ("--known-peer", "a:b:c"), ("--session", "")):
             self.ends(self.start("stream-ls", *arguments), 2)
+
+    def test_metadata_that_beacons_have_no_room_for(self):
+        self.publish("EEG", "--channels", "2", "--channel-labels", "Fp1,Fp2", "--unit", "microvolts", "--metadata",
+                     "amplifier.model=X-\x1b-17")
+        asked = ("--metadata", "--minimum", "1", "--timeout", "60")
+        (stream,) = self.listed(*asked)
+        tree = {node["name"]: node for node in stream["metadata"]["children"]}
+        self.assertEqual(stream["metadata"]["name"], "desc")
+        self.assertEqual(tree["amplifier"]["children"][0], {"name": "model", "value": "X-\x1b-17"})
+        labels = [node["value"] for channel in tree["channels"]["children"] for node in channel["children"]
+                  if node["name"] == "label"]
+        self.assertEqual(labels, ["Fp1", "Fp2"])
+        tool = self.ls(*asked)
+        self.ends(tool)
+        text = tool.stdout().decode()
+        self.assertIn("\n      label: Fp2\n", text)
+        self.assertIn("\n    model: X-?-17\n", text)
+        (plain,) = self.listed("--minimum", "1", "--timeout", "60")
+        self.assertNotIn("metadata", plain)
+
+    def test_statistics(self):
+        self.publish("EEG", "--signal", "counter", "--channels", "1")
+        sub = self.sub("--name", "EEG", "--output-format", "none", "--timeout", "60", *self.lab)
+        sub.wait_event("ready")
+        asked = ("--stats", "--minimum", "1", "--timeout", "60")
+
+        def look():
+            (stream,) = self.listed(*asked)
+            return stream["stats"] if stream["stats"] and stream["stats"]["sent"] > 0 else None
+
+        stats = wait_until(look, "samples that were sent")
+        self.assertGreaterEqual(stats["pushed"], stats["sent"])
+        self.assertEqual((stats["consumers"], len(stats["current"]), stats["dropped"], stats["kicked"]), (1, 1, 0, 0))
+        self.assertIn("stream-sub", stats["current"][0]["name"])
+        tool = self.ls(*asked)
+        self.ends(tool)
+        text = tool.stdout().decode()
+        self.assertIn("1 now, 1 ever", text)
+        self.assertIn(stats["current"][0]["name"], text)
+
+    def test_watching_with_details(self):
+        self.publish("EEG")
+        watch = self.ls("--watch", "--json", "--stats", "--metadata")
+        (line,) = wait_until(lambda: watch.stdout().splitlines(), "the stream")
+        stream = json.loads(line)
+        self.assertEqual((stream["event"], stream["stats"]["consumers"]), ("appeared", 0))
+        self.assertEqual(stream["metadata"]["name"], "desc")
+        watch.send(signal.SIGINT)
+        self.ends(watch)
 
     # --- stream-sub
 
@@ -184,4 +231,4 @@ class Discovery(ToolTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv, verbosity=2)
+    main()

@@ -326,5 +326,65 @@ TEST(Discovery, OutletsAndResolversMayComeAndGoAtAnyMoment) {
     EXPECT_TRUE(eventually([&] { return resolve({}, {.minimum = 0, .timeout = patience, .ctx = ctx}).empty(); }));
 }
 
+// --- asking what was found ------------------------------------------------------------------------------------------
+
+TEST(Asking, OutletsTellTheirMetadataAndCounters) {
+    const lab here;
+    const context producer = here.make_context();
+    stream_info described{.name = "described", .channel_count = 2};
+    described.channel(1).label("Fp2");
+    std::vector<outlet> outlets;
+    for (const std::string endpoint : {"posix+tcp://127.0.0.1:*", "zmq+tcp://127.0.0.1:*"})
+        outlets.emplace_back(described, outlet_options{.endpoints = {endpoint}, .ctx = producer});
+    outlets[0].push_chunk(std::vector<float>(20));
+    const context asker = here.make_context();
+    const auto found = resolve({}, {.minimum = 2, .timeout = patience, .ctx = asker});
+    ASSERT_EQ(found.size(), 2u);
+    const auto infos = ask_info(found, patience, asker);
+    const auto stats = ask_stats(found, patience, asker);
+    ASSERT_EQ(infos.size(), 2u);
+    ASSERT_EQ(stats.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+        ASSERT_TRUE(infos[i] && stats[i]) << found[i].endpoints.front();
+        EXPECT_EQ(infos[i]->uid, found[i].info.uid);
+        EXPECT_EQ(infos[i]->label(1), "Fp2");
+        EXPECT_EQ(stats[i]->pushed, found[i].info.uid == outlets[0].info().uid ? 10u : 0u);
+    }
+}
+
+TEST(Asking, AThousandAtOnce) {
+    const lab here;
+    const context producer = here.make_context();
+    std::vector<outlet> outlets;
+    for (int i = 0; i < 1000; ++i)
+        outlets.push_back(make_outlet("s" + std::to_string(i), producer));
+    const context asker = here.make_context();
+    const auto found = resolve({}, {.minimum = 1000, .timeout = patience, .ctx = asker});
+    ASSERT_EQ(found.size(), 1000u);
+    for (const auto& info : ask_info(found, patience, asker))
+        ASSERT_TRUE(info);
+}
+
+TEST(Asking, WhoDoesNotAnswerHoldsUpNobodyElse) {
+    const lab here;
+    child_process gone({program_beside("test_source"), "posix+tcp://127.0.0.1:*", "async", "drop", "idle"},
+                       here.environment());
+    ASSERT_NE(gone.line(), "");
+    const outlet there = make_outlet("there", here.make_context());
+    const context asker = here.make_context();
+    auto found = resolve({}, {.minimum = 2, .timeout = patience, .ctx = asker});
+    ASSERT_EQ(found.size(), 2u);
+    gone.signal(SIGSTOP);
+    found_stream nowhere = found[0];
+    nowhere.service.clear();
+    found.push_back(nowhere);
+    const auto stats = ask_stats(found, 1s, asker);
+    ASSERT_EQ(stats.size(), 3u);
+    EXPECT_FALSE(stats[2]);
+    for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_EQ(stats[i].has_value(), found[i].info.name == "there");
+    gone.signal(SIGCONT);
+}
+
 } // namespace
 } // namespace rivulet

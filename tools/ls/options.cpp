@@ -6,6 +6,8 @@ namespace {
 constexpr const char* examples =
     R"(  stream-ls                                        all streams of the lab
   stream-ls --name 'EEG*' --json                   one JSON object a stream
+  stream-ls --name EEG --metadata                  its channels, units, and what else its outlet says of it
+  stream-ls --stats                                samples pushed and dropped, and who receives them
   stream-ls --watch                                a live view, until Ctrl-C
   stream-ls --name EEG --minimum 1 --quiet         health check: exit code 0 when it is there, else 3
   stream-ls --known-peer lab-pc                    across a router)";
@@ -27,12 +29,14 @@ std::variant<ls_options, int> parse_ls_options(int argc, const char* const* argv
     app.add_flag("--watch", o.watch, "Goes on and shows what comes and goes")->group(group);
     const std::string output = "Output";
     app.add_flag("--json", o.json, "One JSON object a line: a stream, or with --watch an event")->group(output);
+    app.add_flag("--metadata", o.metadata, "Asks each stream for its whole description, and shows it")->group(output);
+    app.add_flag("--stats", o.stats, "Asks each stream for its counters and consumers, and shows them")->group(output);
     app.add_flag("--quiet", o.quiet, "No output: the exit code says it")->group(output);
     set_up_command_line(app, examples, o.common);
     if (const auto code = parse_command_line(app, argc, argv))
         return *code;
-    if (o.quiet && (o.json || o.watch))
-        throw usage_error("--quiet shows nothing: leave --json and --watch out");
+    if (o.quiet && (o.json || o.watch || o.metadata || o.stats))
+        throw usage_error("--quiet shows nothing: leave --json, --watch, --metadata and --stats out");
     return o;
 }
 

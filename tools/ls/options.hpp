@@ -19,6 +19,8 @@ struct ls_options {
     bool watch = false;
     bool json = false;
     bool quiet = false;
+    bool metadata = false;
+    bool stats = false;
 };
 
 /// Options to run with, or the exit code to end with at once.

@@ -1,14 +1,13 @@
 #include "ls/table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace rivulet::tools {
 namespace {
 
-using row = std::array<std::string, 7>;
+using row = std::vector<std::string>;
 
 /// Names come from the network: no control character of theirs reaches the terminal (the library refuses C0 and DEL;
 /// C1 is left), and no line break the table.
@@ -50,13 +49,8 @@ row row_of(const found_stream& s) {
             s.endpoints.empty() ? "-" : printable(s.endpoints.front())};
 }
 
-} // namespace
-
-std::string to_table(const std::vector<found_stream>& streams) {
-    std::vector<row> rows{{"NAME", "TYPE", "CHANNELS", "RATE", "SOURCE ID", "HOST", "ENDPOINT"}};
-    for (const found_stream& stream : streams)
-        rows.push_back(row_of(stream));
-    std::array<std::size_t, std::tuple_size_v<row>> widths{};
+std::string aligned(const std::vector<row>& rows) {
+    std::vector<std::size_t> widths(rows.front().size());
     for (const row& r : rows)
         for (std::size_t i = 0; i < r.size(); ++i)
             widths[i] = std::max(widths[i], width(r[i]));
@@ -69,12 +63,95 @@ std::string to_table(const std::vector<found_stream>& streams) {
     return out;
 }
 
+void append_tree(std::string& out, const metadata& node, std::size_t depth) {
+    out.append(2 * depth, ' ');
+    out += printable(node.name());
+    if (!node.value().empty())
+        out += ": " + printable(node.value());
+    out += '\n';
+    for (const metadata& child : node.children())
+        append_tree(out, child, depth + 1);
+}
+
+std::string metadata_of(const listed_stream& s) {
+    std::string out = fmt::format("\n{} ({}):", printable(s.stream.info.name), s.stream.info.uid);
+    if (!s.whole)
+        return out + " no answer\n";
+    if (s.whole->desc.children().empty())
+        return out + " no metadata\n";
+    out += '\n';
+    for (const metadata& child : s.whole->desc.children())
+        append_tree(out, child, 1);
+    return out;
+}
+
+std::string stats_of(const std::vector<listed_stream>& streams) {
+    std::vector<row> rows{{"NAME", "PUSHED", "SENT", "DROPPED", "KICKED", "CONSUMER", "ADDRESS"}};
+    for (const listed_stream& s : streams) {
+        const std::string name = printable(s.stream.info.name);
+        if (!s.stats) {
+            rows.push_back({name, "-", "-", "-", "-", "no answer", ""});
+            continue;
+        }
+        const outlet_stats& stats = *s.stats;
+        rows.push_back({name, fmt::to_string(stats.pushed), fmt::to_string(stats.sent), fmt::to_string(stats.dropped),
+                        fmt::to_string(stats.kicked),
+                        fmt::format("{} now, {} ever", stats.current.size(), stats.consumers), ""});
+        for (const consumer_stats& c : stats.current)
+            rows.push_back({"", "", fmt::to_string(c.sent), fmt::to_string(c.dropped), "",
+                            c.name.empty() ? c.id : printable(c.name),
+                            fmt::format("{} {}", printable(c.address), printable(c.link))});
+    }
+    return '\n' + aligned(rows);
+}
+
+void append_json(json_writer& out, const metadata& node) {
+    out.field("name", node.name());
+    if (!node.value().empty())
+        out.field("value", node.value());
+    if (node.children().empty())
+        return;
+    out.begin_array("children");
+    for (const metadata& child : node.children()) {
+        append_json(out.begin_object(), child);
+        out.end_object();
+    }
+    out.end_array();
+}
+
+void append_json(json_writer& out, const outlet_stats& stats) {
+    out.field("pushed", stats.pushed).field("sent", stats.sent).field("dropped", stats.dropped);
+    out.field("consumers", stats.consumers).field("kicked", stats.kicked).field("ignored", stats.ignored);
+    out.begin_array("current");
+    for (const consumer_stats& c : stats.current) {
+        out.begin_object().field("id", c.id).field("name", c.name).field("address", c.address).field("link", c.link);
+        out.field("sent", c.sent).field("dropped", c.dropped).field("lag", c.lag).end_object();
+    }
+    out.end_array();
+}
+
+} // namespace
+
+std::string to_table(const std::vector<listed_stream>& streams, const details& shown) {
+    std::vector<row> rows{{"NAME", "TYPE", "CHANNELS", "RATE", "SOURCE ID", "HOST", "ENDPOINT"}};
+    for (const listed_stream& s : streams)
+        rows.push_back(row_of(s.stream));
+    std::string out = aligned(rows);
+    if (shown.stats)
+        out += stats_of(streams);
+    if (shown.metadata)
+        for (const listed_stream& s : streams)
+            out += metadata_of(s);
+    return out;
+}
+
 std::string to_line(const found_stream& s) {
     return fmt::format("'{}' ({}), {} at {} from {}", printable(s.info.name), s.info.uid, kind_of(s.info),
                        rate_of(s.info), s.endpoints.empty() ? printable(s.info.host) : printable(s.endpoints.front()));
 }
 
-void to_json(const found_stream& s, json_writer& out) {
+void to_json(const listed_stream& listed, const details& shown, json_writer& out) {
+    const found_stream& s = listed.stream;
     out.field("name", s.info.name).field("type", s.info.type).field("source_id", s.info.source_id);
     out.field("uid", s.info.uid).field("channels", s.info.channel_count).field("rate_hz", s.info.nominal_rate_hz);
     out.field("format", to_string(s.info.format)).field("host", s.info.host).field("session", s.info.session);
@@ -85,6 +162,18 @@ void to_json(const found_stream& s, json_writer& out) {
     for (const std::string& endpoint : s.service)
         out.element(endpoint);
     out.end_array();
+    if (shown.metadata && listed.whole) {
+        append_json(out.begin_object("metadata"), listed.whole->desc);
+        out.end_object();
+    } else if (shown.metadata) {
+        out.null("metadata");
+    }
+    if (shown.stats && listed.stats) {
+        append_json(out.begin_object("stats"), *listed.stats);
+        out.end_object();
+    } else if (shown.stats) {
+        out.null("stats");
+    }
 }
 
 } // namespace rivulet::tools

@@ -11,6 +11,7 @@
 #include <rivulet/metadata.hpp>
 #include <rivulet/options.hpp>
 #include <rivulet/outlet.hpp>
+#include <rivulet/remote.hpp>
 #include <rivulet/resolver.hpp>
 #include <rivulet/stream_info.hpp>
 #include <rivulet/version.hpp>
