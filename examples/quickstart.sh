@@ -24,7 +24,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 endpoint=zmq+ipc://$work/demo.sock
-publish=("$bin/stream-pub" --name demo --channels 2 --rate 10 --signal sine --bind "$endpoint")
+publish=("$bin/stream-pub" --name demo --source-id demo --channels 2 --rate 10 --signal sine --bind "$endpoint")
 subscribe=("$bin/stream-sub" --connect "$endpoint" --count 30 --timeout 20)
 
 printf '\n$ %s &\n' "${publish[*]}"

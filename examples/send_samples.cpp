@@ -24,7 +24,8 @@ int main(int argc, char** argv) try {
     const std::string endpoint = argc > 1 ? argv[1] : "zmq+tcp://*:5555";
     const double seconds = argc > 2 ? std::atof(argv[2]) : 60.0;
 
-    rivulet::stream_info info{.name = "waves", .type = "EEG", .channel_count = 2, .nominal_rate_hz = 100};
+    rivulet::stream_info info{
+        .name = "waves", .type = "EEG", .channel_count = 2, .nominal_rate_hz = 100, .source_id = "waves"};
     info.channel(0).label("sine").unit("microvolts");
     info.channel(1).label("cosine").unit("microvolts");
     rivulet::outlet out{info, {.endpoints = {endpoint}}};

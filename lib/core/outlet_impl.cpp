@@ -74,8 +74,13 @@ void outlet_impl::advertise(const std::vector<std::string>& asked) {
     advert_.service = service_->endpoints();
     for (std::size_t i = 0; i < endpoints_.size(); ++i)
         transport::add_advertised(asked[i], endpoints_[i], ctx_->settings.ports.advertise, advert_.endpoints);
-    if (!advert_.endpoints.empty())
-        ctx_->discovery.advertise(advert_);
+    if (advert_.endpoints.empty())
+        return;
+    ctx_->discovery.advertise(advert_);
+    if (info_.source_id.empty())
+        ctx_->log->warn("no_source_id", {{"stream", info_.name}},
+                        "the stream has no source id: when its outlet is restarted, inlets cannot know that it is the "
+                        "same source, and their streams are lost; set stream_info::source_id");
 }
 
 std::string outlet_impl::title() const { return "outlet \"" + info_.name + '"'; }

@@ -37,9 +37,43 @@ std::chrono::nanoseconds beacon_node::jittered(std::chrono::nanoseconds about) {
 
 // --- advertising ----------------------------------------------------------------------------------------------------
 
-std::size_t beacon_node::advertise(const advert& a) { return streams_.add(a); }
+std::size_t beacon_node::advertise(const advert& a, time_point now) {
+    if (!a.info.source_id.empty() && own_sources_.emplace(a.info.uid, a.info.source_id).second)
+        own_.add(options_.id, a, options_.host, now);
+    return streams_.add(a);
+}
 
-void beacon_node::withdraw(const std::string& uid) { streams_.remove(uid); }
+void beacon_node::withdraw(const std::string& uid) {
+    streams_.remove(uid);
+    const auto mine = own_sources_.find(uid);
+    if (mine == own_sources_.end())
+        return;
+    const std::string source_id = std::move(mine->second);
+    own_sources_.erase(mine);
+    own_.remove(uid);
+    if (std::ranges::none_of(own_sources_, [&](const auto& entry) { return entry.second == source_id; }))
+        own_.remove_source(source_id);
+}
+
+/// The other outlet of a source would be seen by who searches for it only; that is too late for who made it.
+void beacon_node::compare_sources(const participant_id& sender, const beacon& b, time_point now) {
+    for (const std::string& uid : b.gone)
+        if (!own_sources_.contains(uid))
+            own_.remove(uid);
+    for (const advert& a : b.adverts)
+        if (own_.knows(a.info.source_id) && !own_sources_.contains(a.info.uid))
+            own_.add(sender, a, b.host, now);
+    own_.heard(sender, now);
+}
+
+std::vector<source_conflict> beacon_node::take_conflicts() {
+    std::vector<source_conflict> out = own_.take();
+    for (source_conflict& seen : registry_.conflicts().take())
+        if (std::ranges::find(out, seen.source_id, &source_conflict::source_id) == out.end())
+            out.push_back(std::move(seen));
+    std::erase_if(out, [&](const source_conflict& c) { return !told_.insert(c.source_id).second; });
+    return out;
+}
 
 void beacon_node::tell(bytes_view bytes) {
     network_.send_to_all(bytes);
@@ -189,7 +223,7 @@ void beacon_node::on_query(const participant_id& sender, const query& q, const u
 
 void beacon_node::on_datagram(bytes_view bytes, const reception& how, time_point now) {
     message m;
-    switch (decode(bytes, options_.key, m, interested_)) {
+    switch (decode(bytes, options_.key, m, interested_ || !own_.empty())) {
     case beacon_error::none: break;
     case beacon_error::malformed:
     case beacon_error::too_large: ++counters_.malformed; return;
@@ -211,6 +245,8 @@ void beacon_node::on_datagram(bytes_view bytes, const reception& how, time_point
     }
     if (const auto* q = std::get_if<query>(&m.body))
         return on_query(m.sender, *q, from, now);
+    if (!own_.empty())
+        compare_sources(m.sender, std::get<beacon>(m.body), now);
     if (!interested_)
         return;
     if (!registry_.receive(m.sender, std::get<beacon>(m.body), from, now))
@@ -220,6 +256,7 @@ void beacon_node::on_datagram(bytes_view bytes, const reception& how, time_point
 
 void beacon_node::on_turn(time_point now) {
     announce(now);
+    own_.heard(options_.id, now);
     if (now >= next_beacon_) {
         const datagram bytes = streams_.sign_of_life();
         tell(bytes);

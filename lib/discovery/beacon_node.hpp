@@ -6,7 +6,10 @@
 #include "platform/futex.hpp"
 
 #include <cstdint>
+#include <map>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace rivulet::discovery {
@@ -56,7 +59,7 @@ public:
 
     // --- advertising
     /// @return endpoints that did not fit into the advert.
-    std::size_t advertise(const advert& a);
+    std::size_t advertise(const advert& a, time_point now);
     void withdraw(const std::string& uid);
     std::size_t advertised() const noexcept { return streams_.size(); }
     /// Tells everybody what has changed.
@@ -77,6 +80,8 @@ public:
     time_point settles_at(std::chrono::nanoseconds quiet) const noexcept;
     const stream_registry& registry() const noexcept { return registry_; }
     std::vector<stream_event> take_events() { return registry_.take_events(); }
+    /// Source ids that two live outlets have: of this context's streams also while nobody is interested in others'.
+    std::vector<source_conflict> take_conflicts();
 
     // --- being driven
     void on_datagram(bytes_view bytes, const reception& how, time_point now);
@@ -90,6 +95,7 @@ private:
         udp_address to;
         bool to_group;
     };
+    void compare_sources(const participant_id& sender, const beacon& b, time_point now);
     void hear_myself(bytes_view bytes, time_point now);
     void hear_all_of_myself(time_point now);
     void on_query(const participant_id& sender, const query& q, const udp_address& from, time_point now);
@@ -104,6 +110,9 @@ private:
     datagram_network& network_;
     advertiser streams_;
     stream_registry registry_;
+    source_conflicts own_; ///< this context's streams, and others that have the source id of one
+    std::map<std::string, std::string> own_sources_; ///< source ids by uid
+    std::set<std::string> told_;                     ///< source ids
     node_counters counters_;
     std::minstd_rand random_;
     std::vector<udp_address> peers_;

@@ -59,7 +59,7 @@ void beacon_service::advertise(const advert& a) {
     std::size_t left_out = 0;
     {
         const std::lock_guard lock(mutex_);
-        left_out = node_.advertise(a);
+        left_out = node_.advertise(a, clock::now());
     }
     if (left_out != 0)
         log_->warn("discovery_advert", {{"stream", a.info.name}, {"left_out", left_out}},
@@ -213,9 +213,11 @@ void beacon_service::deliver(time_point now) {
     std::vector<stream_event> present; // for those who have come since the last time
     std::vector<entry> listeners;
     std::vector<stream_listener*> settled;
+    std::vector<source_conflict> conflicts;
     {
         const std::lock_guard lock(mutex_);
         events = node_.take_events();
+        conflicts = node_.take_conflicts();
         listeners = listeners_;
         if (std::ranges::any_of(listeners_, &entry::fresh))
             for (found_stream& stream : node_.registry().streams())
@@ -228,6 +230,11 @@ void beacon_service::deliver(time_point now) {
             }
         }
     }
+    for (const source_conflict& c : conflicts)
+        log_->warn(
+            "duplicate_source", {{"source_id", c.source_id}, {"streams", c.streams}},
+            "two outlets have the same source id: inlets that lose one cannot tell which to go on with; give each "
+            "source an id of its own");
     for (const entry& e : listeners)
         for (const stream_event& event : e.fresh ? present : events) {
             if (!still_listens(e.listener))

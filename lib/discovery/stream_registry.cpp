@@ -81,6 +81,7 @@ bool stream_registry::receive(const participant_id& sender, const beacon& b, con
     }
     participant& p = at->second;
     p.heard = now;
+    conflicts_.heard(sender, now);
     p.interval = std::chrono::milliseconds(b.interval_ms);
     p.probe_at = now + p.interval * 3 / 2;
     if (hear(p, from, now))
@@ -120,7 +121,7 @@ bool stream_registry::apply(const participant_id& id, participant& p, const beac
     }
     bool all = true;
     for (const advert& a : b.adverts)
-        all &= add(id, p, a, b.revision);
+        all &= add(id, p, a, b, now);
     for (const std::string& uid : b.gone) {
         remove(p, uid);
         if (p.gone.size() < most_gone)
@@ -132,7 +133,9 @@ bool stream_registry::apply(const participant_id& id, participant& p, const beac
     return all;
 }
 
-bool stream_registry::add(const participant_id& id, participant& p, const advert& a, std::uint64_t revision) {
+bool stream_registry::add(const participant_id& id, participant& p, const advert& a, const beacon& from,
+                          time_point now) {
+    const std::uint64_t revision = from.revision;
     if (const auto gone = p.gone.find(a.info.uid); gone != p.gone.end() && gone->second > revision)
         return true;
     if (const auto at = p.streams.find(a.info.uid); at != p.streams.end()) {
@@ -147,6 +150,7 @@ bool stream_registry::add(const participant_id& id, participant& p, const advert
     }
     if (owner_.size() >= limits_.streams || !owner_.emplace(a.info.uid, id).second)
         return false;
+    conflicts_.add(id, a, from.host, now);
     emit(stream_event::kind::appeared, p, p.streams.emplace(a.info.uid, known_stream{a, revision}).first->second);
     return true;
 }
@@ -158,6 +162,7 @@ void stream_registry::remove(participant& p, const std::string& uid) {
     emit(stream_event::kind::disappeared, p, at->second);
     p.streams.erase(at);
     owner_.erase(uid);
+    conflicts_.remove(uid);
 }
 
 /// Takes note of one part of an answer; what it says has been applied.
@@ -327,6 +332,7 @@ void stream_registry::clear() {
     participants_.clear();
     owner_.clear();
     events_.clear();
+    conflicts_.clear();
     under_way_ = 0;
     last_discovery_ = {};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "discovery/beacon_codec.hpp"
+#include "discovery/source_conflicts.hpp"
 #include "platform/futex.hpp"
 
 #include <rivulet/resolver.hpp>
@@ -46,6 +47,7 @@ public:
 
     std::vector<stream_event> take_events();
     std::vector<found_stream> streams() const;
+    source_conflicts& conflicts() noexcept { return conflicts_; }
     /// Nothing is missing of all that was heard of.
     bool complete() const noexcept;
     /// When a participant was last heard of for the first time.
@@ -95,7 +97,7 @@ private:
 
     bool hear(participant& p, const udp_address& from, time_point now);
     bool apply(const participant_id& id, participant& p, const beacon& b, time_point now);
-    bool add(const participant_id& id, participant& p, const advert& a, std::uint64_t revision);
+    bool add(const participant_id& id, participant& p, const advert& a, const beacon& from, time_point now);
     void remove(participant& p, const std::string& uid);
     void assemble(participant& p, const beacon& b, time_point now);
     void complete(participant& p, std::uint64_t revision, std::uint64_t base, std::uint64_t end);
@@ -108,7 +110,8 @@ private:
     const registry_limits limits_;
     std::map<participant_id, participant> participants_;
     std::unordered_map<std::string, participant_id> owner_; ///< of each uid: the first who advertised it
-    std::size_t under_way_ = 0;                             ///< parts asked of all participants
+    source_conflicts conflicts_;
+    std::size_t under_way_ = 0; ///< parts asked of all participants
     std::uint32_t next_id_ = 1;
     time_point last_discovery_{};
     std::vector<stream_event> events_;

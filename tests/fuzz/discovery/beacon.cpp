@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     mine.info.uid = "mine";
     mine.endpoints = {"zmq+tcp://*:5000"};
     platform::time_point time(std::chrono::hours(1));
-    node.advertise(mine);
+    node.advertise(mine, time);
     node.announce(time);
     node.set_interest(true, time);
     udp_address from;

@@ -21,7 +21,7 @@ std::vector<std::string> numbered(std::size_t count) {
 
 void advertise(fake_network& net, fake_network::process& p, const std::vector<std::string>& names) {
     for (const std::string& name : names)
-        p.node.advertise(make_advert(name, "uid-" + name));
+        p.node.advertise(make_advert(name, "uid-" + name), net.now());
     p.node.announce(net.now());
 }
 
@@ -103,18 +103,107 @@ TEST(Beacon, ARestartedProcessIsAnotherParticipant) {
     auto* before = &net.add(1);
     auto& sub = net.add(2);
     sub.node.set_interest(true, net.now());
-    before->node.advertise(make_advert("EEG", "uid-1"));
+    before->node.advertise(make_advert("EEG", "uid-1"), net.now());
     before->node.announce(net.now());
     net.run_for(10ms);
     net.kill(*before);
     auto& after = net.add(1); // the same host and name, another uid
-    after.node.advertise(make_advert("EEG", "uid-2"));
+    after.node.advertise(make_advert("EEG", "uid-2"), net.now());
     after.node.announce(net.now());
     net.run_for(10ms);
     EXPECT_EQ(sub.names().size(), 2u);
     net.run_for(5s);
     ASSERT_EQ(sub.names().size(), 1u);
     EXPECT_EQ(sub.node.registry().streams().at(0).info.uid, "uid-2");
+}
+
+/// Advertises a stream of source "amp".
+void advertise_amp(fake_network& net, fake_network::process& p, const std::string& uid, const std::string& id = "amp") {
+    advert a = make_advert("EEG", uid);
+    a.info.source_id = id;
+    p.node.advertise(a, net.now());
+    p.node.announce(net.now());
+}
+
+TEST(SourceConflicts, BothOutletsAreToldOnceAndSoIsWhoSearches) {
+    fake_network net;
+    auto& first = net.add(1);
+    auto& second = net.add(2);
+    auto& looker = net.add(3);
+    looker.node.set_interest(true, net.now());
+    advertise_amp(net, first, "u1");
+    net.run_for(5s);
+    EXPECT_TRUE(first.node.take_conflicts().empty());
+    advertise_amp(net, second, "u2");
+    net.run_for(3s);
+    for (auto* p : {&first, &second, &looker}) {
+        const auto conflicts = p->node.take_conflicts();
+        ASSERT_EQ(conflicts.size(), 1u);
+        EXPECT_EQ(conflicts[0].source_id, "amp");
+        for (const char* part : {"u1", "u2", "host1", "host2", "EEG"})
+            EXPECT_NE(conflicts[0].streams.find(part), std::string::npos) << conflicts[0].streams;
+    }
+    net.run_for(10s);
+    for (auto* p : {&first, &second, &looker})
+        EXPECT_TRUE(p->node.take_conflicts().empty()) << "told once";
+}
+
+TEST(SourceConflicts, WhoComesLaterIsToldBeforeTheSearchHasSettled) {
+    fake_network net;
+    auto& first = net.add(1);
+    auto& second = net.add(2);
+    advertise_amp(net, first, "u1");
+    advertise_amp(net, second, "u2");
+    net.run_for(5s);
+    auto& looker = net.add(3);
+    looker.node.set_interest(true, net.now());
+    ASSERT_TRUE(net.run_until([&] { return net.now() >= looker.node.settles_at(300ms); }, 5s));
+    EXPECT_EQ(looker.node.take_conflicts().size(), 1u);
+}
+
+TEST(SourceConflicts, WithinAContextToo) {
+    fake_network net;
+    auto& both = net.add(1);
+    advertise_amp(net, both, "u1");
+    advertise_amp(net, both, "u2");
+    advertise_amp(net, both, "u3", "another");
+    advertise_amp(net, both, "u4", "");
+    advertise_amp(net, both, "u5", "");
+    net.run_for(3s);
+    const auto conflicts = both.node.take_conflicts();
+    ASSERT_EQ(conflicts.size(), 1u);
+    EXPECT_EQ(conflicts[0].source_id, "amp");
+}
+
+TEST(SourceConflicts, ARestartIsNone) {
+    fake_network net;
+    auto* before = &net.add(1);
+    auto& looker = net.add(2);
+    looker.node.set_interest(true, net.now());
+    advertise_amp(net, *before, "u1");
+    net.run_for(2s);
+    net.kill(*before);
+    auto& after = net.add(1);
+    advertise_amp(net, after, "u2");
+    net.run_for(300ms);
+    advertise_amp(net, after, "u3"); // takes the place of u2: for a moment there are both
+    after.node.withdraw("u2");
+    after.node.announce(net.now());
+    net.run_for(10s);
+    EXPECT_TRUE(looker.node.take_conflicts().empty());
+    EXPECT_TRUE(after.node.take_conflicts().empty());
+}
+
+TEST(SourceConflicts, ForgetsWhatItNeedNotKnow) {
+    fake_network net;
+    auto& mine = net.add(1);
+    auto& other = net.add(2);
+    advertise_amp(net, mine, "u1");
+    mine.node.withdraw("u1");
+    mine.node.announce(net.now());
+    advertise_amp(net, other, "u2");
+    net.run_for(3s);
+    EXPECT_TRUE(mine.node.take_conflicts().empty());
 }
 
 TEST(Beacon, AThousandStreamsOfAProcessAreFoundCompletely) {
