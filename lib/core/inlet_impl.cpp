@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto clock_patience = 2s; ///< for the first measurement of an outlet's clock, where stamps are corrected
-constexpr auto lease = 20ms; ///< a puller that has not come back for so long lets the I/O thread receive
+constexpr auto lease = 20ms;        ///< a puller that has not come back for so long lets the I/O thread receive
 
 std::string name_of(const inlet_options& options) {
     return options.name.empty() ? core::process_name() : options.name.substr(0, 64);

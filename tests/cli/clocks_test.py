@@ -39,9 +39,9 @@ class Clocks(ToolTest):
         return super().start(name, *arguments, variables={**lab, **(variables or {})}, **how)
 
     def publish(self, *arguments, **how):
-        """A counter at 200 Hz, over each kind of link in turn."""
-        tool = self.pub("--name", "EEG", "--source-id", "amp", "--rate", "200", "--channels", "1", "--signal", "counter",
-                        *arguments, **how)
+        """A counter at 200 Hz; its endpoints."""
+        tool = self.pub("--name", "EEG", "--source-id", "amp", "--rate", "200", "--channels", "1", "--signal",
+                        "counter", *arguments, **how)
         return tool.wait_event("ready")["endpoints"]
 
     def received(self, endpoint, *arguments, count=40):

@@ -123,8 +123,8 @@ class Discovery(ToolTest):
         self.ends(tool)
 
     def test_contradictions_are_usage_errors(self):
-        for arguments in (("--quiet", "--json"), ("--quiet", "--watch"), ("--quiet", "--stats"), ("--minimum", "0"), ("--nmae", "x"),
-                          ("--known-peer", "a:b:c"), ("--session", "")):
+        for arguments in (("--quiet", "--json"), ("--quiet", "--watch"), ("--quiet", "--stats"),
+                          ("--minimum", "0"), ("--nmae", "x"), ("--known-peer", "a:b:c"), ("--session", "")):
             self.ends(self.start("stream-ls", *arguments), 2)
 
     def test_metadata_that_beacons_have_no_room_for(self):

@@ -3,11 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
-import sys
 import unittest
 
-from harness import BIN, ToolTest, wait_until
+from harness import BIN, ToolTest, main, wait_until
 
 
 def run(*command, check=True):
@@ -259,6 +259,103 @@ class Namespaces(ToolTest):
         self.assertEqual(self.names(b, "--session", "lab2", "--minimum", "1", "--timeout", "60"), ["two"])
         self.assertEqual(self.names(b, "--timeout", "0.5", code=3), [])
 
+    # --- streams that are received meanwhile
+
+    def stream(self, scheme, **how):
+        """A counter at 1 kHz on host a, received by name on host b; both programs, and the hosts."""
+        a, b = self.lan("a", "b")
+        pub = self.pub("--name", "EEG", "--source-id", "amp", "--signal", "counter", "--channels", "1", "--rate",
+                       "1000", "--bind", f"{scheme}://*:*", prefix=self.in_host(a), **how)
+        pub.wait_event("ready")
+        sub = self.sub("--name", "EEG", "--output-format", "none", "--summary", "json", "--timeout", "60",
+                       prefix=self.in_host(b), **how)
+        self.goes_on(sub)
+        return pub, sub, a, b
+
+    @staticmethod
+    def samples(sub):
+        return sub.events("status")[-1]["samples"] if sub.events("status") else 0
+
+    def goes_on(self, sub, more=500):
+        goal = self.samples(sub) + more
+        wait_until(lambda: self.samples(sub) > goal, f"{more} more samples of {sub.describe()}")
+
+    def falls_silent(self, sub):
+        before = len(sub.events("status"))
+        wait_until(lambda: [s for s in sub.events("status")[before:] if s["rate_hz"] == 0], "silence")
+
+    def lost_nothing(self, sub):
+        self.goes_on(sub)
+        sub.send(signal.SIGINT)
+        self.ends(sub)
+        summary = self.summary(sub)
+        self.assertEqual((summary["dropped"], summary["repeated"], summary["segments"]), (0, 0, 1), summary)
+        self.assertEqual(summary["samples"], summary["seq_last"] - summary["seq_first"] + 1)
+        return summary
+
+    IMPATIENT = {"RIVULET_TUNING_WATCHDOG": "2s", "RIVULET_TUNING_KEEPALIVE": "300ms"}
+
+    def test_a_link_that_is_cut_for_a_while_loses_nothing(self):
+        for scheme in ("zmq+tcp", "posix+tcp"):
+            _, sub, a, _ = self.stream(scheme)
+            self.ip(a, "link", "set", "eth0", "down")
+            self.falls_silent(sub)
+            self.ip(a, "link", "set", "eth0", "up")
+            self.lost_nothing(sub)
+
+    def test_nor_does_one_whose_connections_are_given_up_meanwhile(self):
+        for scheme in ("zmq+tcp", "posix+tcp"):
+            _, sub, _, b = self.stream(scheme, variables=self.IMPATIENT)
+            self.ip(b, "link", "set", "eth0", "down")
+            wait_until(lambda: "connection_lost" in sub.stderr(), "the loss of the connection")
+            self.ip(b, "link", "set", "eth0", "up")
+            self.assertGreaterEqual(self.lost_nothing(sub)["recoveries"], 1)
+
+    def test_a_stopped_publisher_goes_on_without_a_gap(self):
+        for scheme in ("zmq+tcp", "posix+tcp"):
+            pub, sub, _, _ = self.stream(scheme, variables=self.IMPATIENT)
+            pub.send(signal.SIGSTOP)
+            wait_until(lambda: "connection_lost" in sub.stderr(), "the loss of the connection")
+            pub.send(signal.SIGCONT)
+            self.lost_nothing(sub)
+
+    def test_a_stopped_consumer_goes_on_without_a_gap(self):
+        for scheme in ("zmq+tcp", "posix+tcp"):
+            pub, sub, _, _ = self.stream(scheme)
+            sub.send(signal.SIGSTOP)
+            before = len(pub.events("status"))
+            wait_until(lambda: len(pub.events("status")) > before + 3, "three seconds of samples")
+            sub.send(signal.SIGCONT)
+            self.lost_nothing(sub)
+
+    def test_a_source_that_comes_back_on_another_host(self):
+        for scheme in ("zmq+tcp", "posix+tcp"):
+            a, b, c = self.lan("a", "b", "c")
+            first = self.publish(a, "EEG", "--source-id", "amp", "--bind", f"{scheme}://*:*")
+            sub = self.sub("--name", "EEG", "--output-format", "none", "--summary", "json", "--timeout", "60",
+                           prefix=self.in_host(b))
+            self.assertIn("//10.77.0.1:", sub.wait_event("ready")["link"])
+            first.kill()
+            second = self.publish(c, "EEG", "--source-id", "amp", "--bind", f"{scheme}://*:*")
+            segment = sub.wait_event("segment")
+            self.assertIn("//10.77.0.3:", segment["link"])
+            self.assertEqual(segment["uid"], second.wait_event("ready")["uid"])
+            sub.send(signal.SIGINT)
+            self.ends(sub)
+            self.assertEqual(self.summary(sub)["segments"], 2)
+
+    def test_two_sources_with_one_id_are_told_to_everybody(self):
+        a, b, c = self.lan("a", "b", "c")
+        tools = [self.publish(host, "EEG", "--source-id", "amp") for host in (a, b)]
+        tools.append(self.start("stream-ls", "--watch", prefix=self.in_host(c)))
+        for tool in tools:
+            wait_until(lambda t=tool: "duplicate_source" in t.stderr(), f"the warning of {tool.describe()}")
+        once = self.start("stream-ls", prefix=self.in_host(c))
+        self.ends(once)
+        self.assertEqual(once.stderr().count("duplicate_source"), 1, once.stderr())
+        for tool in tools:
+            self.assertEqual(tool.stderr().count("duplicate_source"), 1, tool.describe())
+
     def test_a_restart_is_another_stream(self):
         a, b = self.lan("a", "b")
         first = self.publish(a, "EEG", "--source-id", "amp-17")
@@ -271,4 +368,4 @@ class Namespaces(ToolTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv, verbosity=2)
+    main()

@@ -1,5 +1,6 @@
 #include "cable.hpp"
 #include "contract.hpp"
+#include "lab.hpp"
 
 /// What an inlet does when the connection to its outlet ends, or the outlet falls silent.
 namespace rivulet::contract {
@@ -314,27 +315,40 @@ TEST_P(Recovery, ItIsGivenUpInTheEnd) {
     EXPECT_THROW(in.pull_sample(value, stamp, patience), stream_lost);
 }
 
+/// 500 times, from four threads at once. Every other thread's inlets search with beacons besides, which show them a way
+/// around the cable.
 TEST_P(Recovery, AnInletMayGoAtAnyMomentOfIt) {
-    std::mt19937 dice(7); // NOLINT(cert-msc51-cpp): the same rounds every time
-    outlet out = serve(source());
-    cable wire(out.endpoints().front());
-    std::uint64_t pushed = 0;
-    for (int round = 0; round < 60; ++round) {
-        inlet in = connect_by(wire);
-        push(out, pushed, 3000);
-        if (dice() % 2)
-            in.samples_available();
-        wire.cut();
-        if (dice() % 3 == 0)
-            notices(in);
-        wire.restore();
-        const std::uint32_t turns = dice() % 4;
-        std::int64_t value = 0;
-        double stamp = 0;
-        for (std::uint32_t i = 0; i < turns; ++i)
-            in.pull_sample(value, stamp, std::chrono::milliseconds(dice() % 40));
-    }
-    EXPECT_TRUE(eventually([&] { return out.consumer_count() == 0; }));
+    constexpr unsigned threads = 4;
+    constexpr int rounds = 125;
+    const support::lab here;
+    const auto work = [&](unsigned number) {
+        std::mt19937 dice(number); // NOLINT(cert-msc51-cpp): the same rounds every time
+        const std::optional<context> ctx = number % 2 ? std::optional(here.make_context()) : std::nullopt;
+        outlet out = serve(source("amplifier-" + std::to_string(number)), {.ctx = ctx});
+        cable wire(out.endpoints().front());
+        std::uint64_t pushed = 0;
+        for (int round = 0; round < rounds; ++round) {
+            inlet in = connect_by(wire, {.ctx = ctx});
+            push(out, pushed, 3000);
+            if (dice() % 2)
+                in.samples_available();
+            wire.cut();
+            if (dice() % 3 == 0 && !ctx) // with beacons it is connected again before that can be seen
+                notices(in);
+            wire.restore();
+            const std::uint32_t turns = dice() % 4;
+            std::int64_t value = 0;
+            double stamp = 0;
+            for (std::uint32_t i = 0; i < turns; ++i)
+                in.pull_sample(value, stamp, std::chrono::milliseconds(dice() % 40));
+        }
+        EXPECT_TRUE(eventually([&] { return out.consumer_count() == 0; }));
+    };
+    std::vector<std::unique_ptr<background>> at_once;
+    for (unsigned number = 0; number < threads; ++number)
+        at_once.push_back(std::make_unique<background>([&work, number] { work(number); }));
+    for (const auto& one : at_once)
+        one->join();
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Recovery, ::testing::ValuesIn(links::between_processes), links::name_of);

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Prints how long it takes to find 1, 100, 1000 streams, on a host and between two, and what 1000 idle streams send.
+"""Prints how long it takes to find 1, 100, 1000 streams, on a host and between two, what 1000 idle streams send, what
+processes with 1000 outlets and inlets take, and how soon a stream goes on after a cut of 2 s.
 
-discovery_figures.py PROGRAM [SECONDS]: PROGRAM is discovery_probe; SECONDS of listening to the idle streams. Between
+network_figures.py PROGRAM [SECONDS]: PROGRAM is network_probe; SECONDS of listening to the idle streams. Between
 hosts (network namespaces) only as root. Figures mean something in a Release build on an idle machine.
 """
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -48,10 +51,56 @@ def sent(host, device):
     return link["stats64"]["tx"]["bytes"], link["stats64"]["tx"]["packets"]
 
 
+def probe(host, *arguments):
+    return subprocess.Popen([*inside(host), PROBE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True, env=ENVIRONMENT)  # ip netns exec becomes the program: its pid is ours
+
+
+def told(process, number):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(rf"^{number}:\s+(\d+)", status, re.MULTILINE).group(1))
+
+
+def thousand(host):
+    """What a process with 1000 outlets and one with 1000 inlets take; connected, nothing pushed."""
+    with probe(host, "publish", "1000") as publisher:
+        publisher.stdout.readline()
+        alone = told(publisher, "VmRSS")
+        with probe(host, "open", "1000") as consumer:
+            took = consumer.stdout.readline().split()[1]
+            print(f"1000 outlets: {told(publisher, 'Threads')} threads, {alone / 1024:.1f} MiB, with a consumer each "
+                  f"{told(publisher, 'VmRSS') / 1024:.1f} MiB", flush=True)
+            print(f"1000 inlets: {told(consumer, 'Threads')} threads, {told(consumer, 'VmRSS') / 1024:.1f} MiB; "
+                  f"opening one took {took} ms", flush=True)
+            consumer.stdin.close()
+        publisher.stdin.close()
+
+
+def recovery(scheme, rounds=5):
+    """How soon samples come after the cable between two hosts was cut for 2 s."""
+    times = []
+    with probe(HOSTS[0], "stream", f"{scheme}://10.90.0.1:7777") as publisher:
+        publisher.stdout.readline()
+        with probe(HOSTS[1], "follow", f"{scheme}://10.90.0.1:7777", str(rounds * 8)) as consumer:
+            consumer.stdout.readline()
+            for _ in range(rounds):
+                time.sleep(1)
+                run("ip", "-n", HOSTS[0], "link", "set", "eth0", "down")
+                time.sleep(2)  # the cut that is measured
+                run("ip", "-n", HOSTS[0], "link", "set", "eth0", "up")
+                restored = time.monotonic()
+                _, heard, lost = consumer.stdout.readline().split()
+                times.append(float(heard) - restored)
+            lost = consumer.stdout.readline().split()[-1]
+            print(f"{scheme}: goes on {sorted(times)[len(times) // 2]:.2f} s (best {min(times):.2f}, worst "
+                  f"{max(times):.2f}) after a cut of 2 s; samples lost: {lost}", flush=True)
+        publisher.stdin.close()
+    return int(lost)
+
+
 def figures(publisher_host, resolver_host, where):
     for count in (1, 100, 1000):
-        with subprocess.Popen([*inside(publisher_host), PROBE, "publish", str(count)], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as publisher:
+        with probe(publisher_host, "publish", str(count)) as publisher:
             made = publisher.stdout.readline().split()[1]
             found = subprocess.run([*inside(resolver_host), PROBE, "resolve", str(count), "11"], check=True,
                                    stdout=subprocess.PIPE, text=True, env=ENVIRONMENT).stdout
@@ -70,9 +119,14 @@ def figures(publisher_host, resolver_host, where):
 
 namespaces = os.geteuid() == 0 and hosts()
 try:
-    figures(HOSTS[0] if namespaces else None, HOSTS[0] if namespaces else None, "one host")
+    here = HOSTS[0] if namespaces else None
+    figures(here, here, "one host")
+    thousand(here)
+    lost = 0
     if namespaces:
         figures(HOSTS[0], HOSTS[1], "two hosts")
+        lost = recovery("posix+tcp") + recovery("zmq+tcp")
 finally:
     for host in HOSTS:
         subprocess.run(["ip", "netns", "del", host], stderr=subprocess.DEVNULL, check=False)
+sys.exit(1 if lost else 0)
