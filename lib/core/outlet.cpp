@@ -103,8 +103,8 @@ bool outlet::wait_for_consumers(std::chrono::nanoseconds timeout, std::size_t co
 void outlet::on_consumer(std::function<void(const consumer_event&)> callback) {
     alive(impl_).set_consumer_callback(std::move(callback));
 }
-void outlet::on_control(std::function<control_reply(const control_request&)> handler) {
-    alive(impl_).set_control_handler(std::move(handler));
+void outlet::on_control(std::function<control_reply(const control_request&)> handler, control_thread thread) {
+    alive(impl_).set_control_handler(std::move(handler), thread);
 }
 bool outlet::flush(std::chrono::nanoseconds timeout) const { return alive(impl_).flush(timeout); }
 void outlet::reset_uid() { alive(impl_).reset_uid(); }

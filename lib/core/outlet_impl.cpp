@@ -375,9 +375,9 @@ void outlet_impl::set_consumer_callback(std::function<void(const consumer_event&
         (*mine)(next->second);
 }
 
-void outlet_impl::set_control_handler(core::control_worker::handler handler) {
+void outlet_impl::set_control_handler(core::control_worker::handler handler, control_thread thread) {
     check_open();
-    service_->set_handler(std::move(handler));
+    service_->set_handler(std::move(handler), thread);
 }
 
 bool outlet_impl::flush(std::chrono::nanoseconds timeout) const {

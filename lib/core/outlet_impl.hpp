@@ -50,7 +50,7 @@ public:
     std::vector<std::string> service_endpoints() const {
         return inert() ? std::vector<std::string>() : service_->endpoints();
     }
-    void set_control_handler(core::control_worker::handler handler);
+    void set_control_handler(core::control_worker::handler handler, control_thread thread);
     void stop(std::chrono::nanoseconds linger);
     void stop() { stop(linger_); }
 

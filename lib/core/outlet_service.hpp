@@ -28,7 +28,9 @@ public:
     void start(const transport::outlet_environment& environment, std::function<outlet_stats()> stats);
     /// The outlet has another uid; requests that name the one before are answered as well.
     void begin_segment(const std::string& uid);
-    void set_handler(control_worker::handler wanted) { worker_.set_handler(std::move(wanted)); }
+    void set_handler(control_worker::handler wanted, control_thread where) {
+        worker_.set_handler(std::move(wanted), where);
+    }
     /// Answers no more.
     void begin_stop();
     /// Waits for a handler under way until the deadline.
@@ -39,7 +41,7 @@ public:
     std::shared_ptr<const std::vector<std::byte>> info_frame() override;
     outlet_stats stats() const override { return stats_(); }
     history kept() const override;
-    void on_control(service::control_call call) override { worker_.submit(std::move(call)); }
+    std::function<void()> on_control(service::control_call call) override { return worker_.submit(std::move(call)); }
 
 private:
     const std::shared_ptr<detail::context_impl> ctx_;

@@ -99,7 +99,7 @@ void server::on_request(service_listener& link, asker from, wire::bytes_view fra
         return link.reply(
             from, wire::encode_refusal(request.id, reply_status::unknown_op, "this version knows no such operation"));
     }
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     const auto found = targets_.find(request.uid);
     if (found == targets_.end())
         return link.reply(from, wire::encode_refusal(request.id, reply_status::unknown_stream,
@@ -128,7 +128,11 @@ void server::on_request(service_listener& link, asker from, wire::bytes_view fra
                         request.sent_at, std::vector<std::byte>(request.data.begin(), request.data.end())};
         call.link_ = link.shared_from_this();
         call.asker_ = from;
-        return who.on_control(std::move(call));
+        const std::function<void()> then = who.on_control(std::move(call));
+        lock.unlock();
+        if (then)
+            then();
+        return;
     }
     }
 }

@@ -49,7 +49,9 @@ public:
         std::string uid;                          ///< of the samples from there on
     };
     virtual history kept() const = 0;
-    virtual void on_control(control_call call) = 0;
+    /// @return what is to be called when the server has let go of its lock, also if the target is removed meanwhile;
+    /// may be empty.
+    virtual std::function<void()> on_control(control_call call) = 0;
 };
 
 /// Answers the requests for all outlets of a context, on as many listeners as their schemes and hosts need. Its

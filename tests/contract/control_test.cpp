@@ -20,6 +20,8 @@ std::string text(const std::vector<std::byte>& data) {
 
 control_reply echo(const control_request& q) { return {.data = q.data}; }
 
+constexpr control_thread both_threads[] = {control_thread::own, control_thread::io};
+
 /// Holds a handler up until it is opened.
 class gate {
 public:
@@ -143,26 +145,30 @@ TEST_P(Control, ALargerReplyIsAFailureWithItsSize) {
 }
 
 TEST_P(Control, BackToBackRequestsAreAllHandledInOrder) {
-    outlet out = serve(counter());
-    std::mutex mutex;
-    std::vector<std::string> seen;
-    out.on_control([&](const control_request& q) {
+    for (const control_thread where : both_threads) {
+        outlet out = serve(counter());
+        std::mutex mutex;
+        std::vector<std::string> seen;
+        out.on_control(
+            [&](const control_request& q) {
+                const std::lock_guard lock(mutex);
+                seen.push_back(text(q.data));
+                return echo(q);
+            },
+            where);
+        answers got;
+        inlet in = connect(out);
+        constexpr std::size_t count = 200;
+        for (std::size_t i = 0; i < count; ++i)
+            in.post_control(bytes(std::to_string(i)), {.timeout = patience}, got.next());
+        const auto all = got.wait(count);
+        ASSERT_EQ(all.size(), count);
         const std::lock_guard lock(mutex);
-        seen.push_back(text(q.data));
-        return echo(q);
-    });
-    answers got;
-    inlet in = connect(out);
-    constexpr std::size_t count = 200;
-    for (std::size_t i = 0; i < count; ++i)
-        in.post_control(bytes(std::to_string(i)), {.timeout = patience}, got.next());
-    const auto all = got.wait(count);
-    ASSERT_EQ(all.size(), count);
-    const std::lock_guard lock(mutex);
-    for (std::size_t i = 0; i < count; ++i) {
-        ASSERT_TRUE(all[i]) << i;
-        EXPECT_EQ(text(all[i]->data), std::to_string(i));
-        EXPECT_EQ(seen[i], std::to_string(i));
+        for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_TRUE(all[i]) << i;
+            EXPECT_EQ(text(all[i]->data), std::to_string(i));
+            EXPECT_EQ(seen[i], std::to_string(i));
+        }
     }
 }
 
@@ -275,43 +281,72 @@ TEST_P(Control, AHandlerMayRefuse) {
 }
 
 TEST_P(Control, AHandlerMayReplaceItself) {
+    for (const control_thread where : both_threads) {
+        outlet out = serve(counter());
+        out.on_control(
+            [&](const control_request&) {
+                out.on_control(echo);
+                return control_reply{.data = bytes("first")};
+            },
+            where);
+        inlet in = connect(out);
+        auto reply = in.send_control(bytes("x"), {.timeout = patience});
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(text(reply->data), "first");
+        reply = in.send_control(bytes("x"), {.timeout = patience});
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(text(reply->data), "x");
+    }
+}
+
+TEST_P(Control, AHandlerRunsOnTheThreadThatWasAskedFor) {
     outlet out = serve(counter());
-    out.on_control([&](const control_request&) {
-        out.on_control(echo);
-        return control_reply{.data = bytes("first")};
-    });
     inlet in = connect(out);
-    auto reply = in.send_control(bytes("x"), {.timeout = patience});
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(text(reply->data), "first");
-    reply = in.send_control(bytes("x"), {.timeout = patience});
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(text(reply->data), "x");
+    for (const auto& [where, name] :
+         {std::pair(control_thread::own, "rivulet-control"), std::pair(control_thread::io, "rivulet-io"),
+          std::pair(control_thread::own, "rivulet-control")}) {
+        out.on_control(
+            [](const control_request&) {
+                char thread[16] = "";
+                ::pthread_getname_np(::pthread_self(), thread, sizeof thread);
+                return control_reply{.data = bytes(thread)};
+            },
+            where);
+        for (int i = 0; i < 10; ++i) {
+            const auto reply = in.send_control(bytes("x"), {.timeout = patience});
+            ASSERT_TRUE(reply);
+            EXPECT_EQ(text(reply->data), name);
+        }
+    }
 }
 
 TEST_P(Control, ReplacingAHandlerWaitsForTheOneBefore) {
-    gate hold;
-    outlet out = serve(counter());
-    std::atomic<bool> ended{false};
-    out.on_control([&](const control_request& q) {
-        hold.pass();
-        ended = true;
-        return echo(q);
-    });
-    answers got;
-    inlet in = connect(out);
-    in.post_control(bytes("x"), {.timeout = patience}, got.next());
-    hold.wait_for_visitor();
-    background replacer([&] {
-        out.on_control(nullptr);
-        EXPECT_TRUE(ended);
-    });
-    EXPECT_TRUE(replacer.blocked());
-    hold.open();
-    replacer.join();
-    const auto all = got.wait(1);
-    ASSERT_EQ(all.size(), 1u);
-    EXPECT_TRUE(all.front());
+    for (const control_thread where : both_threads) {
+        gate hold;
+        outlet out = serve(counter());
+        std::atomic<bool> ended{false};
+        out.on_control(
+            [&](const control_request& q) {
+                hold.pass();
+                ended = true;
+                return echo(q);
+            },
+            where);
+        answers got;
+        inlet in = connect(out);
+        in.post_control(bytes("x"), {.timeout = patience}, got.next());
+        hold.wait_for_visitor();
+        background replacer([&] {
+            out.on_control(nullptr);
+            EXPECT_TRUE(ended);
+        });
+        EXPECT_TRUE(replacer.blocked());
+        hold.open();
+        replacer.join();
+        const auto all = got.wait(1);
+        ASSERT_EQ(all.size(), 1u);
+        EXPECT_TRUE(all.front());
+    }
 }
 
 TEST_P(Control, WithoutAReplyInTimeTheOutcomeIsUnknown) {
@@ -447,15 +482,19 @@ TEST_P(Control, AnOutletThatIsGoneIsUnreachableOrUnavailable) {
 }
 
 TEST_P(Control, DataFlowsBesideRequests) {
-    outlet out = serve(counter());
-    out.on_control([&](const control_request& q) {
-        out.push_sample(std::int64_t{1}); // a handler may push
-        return echo(q);
-    });
-    inlet in = connect(out);
-    for (int i = 0; i < 20; ++i)
-        ASSERT_TRUE(in.send_control(bytes("x"), {.timeout = patience}));
-    EXPECT_EQ(pull<std::int64_t>(in, 20).samples, 20u);
+    for (const control_thread where : both_threads) {
+        outlet out = serve(counter());
+        out.on_control(
+            [&](const control_request& q) {
+                out.push_sample(std::int64_t{1}); // a handler may push
+                return echo(q);
+            },
+            where);
+        inlet in = connect(out);
+        for (int i = 0; i < 20; ++i)
+            ASSERT_TRUE(in.send_control(bytes("x"), {.timeout = patience}));
+        EXPECT_EQ(pull<std::int64_t>(in, 20).samples, 20u);
+    }
 }
 
 } // namespace

@@ -156,7 +156,7 @@ private:
 
 // --- over Rivulet ---------------------------------------------------------------------------------------------------
 
-void produce(const work& w, const std::string& path, const surroundings& around, worker_link& link) {
+void produce(const work& w, bool on_io_thread, const std::string& path, const surroundings& around, worker_link& link) {
     const bool host = w.over == carrier::posix_tcp || w.over == carrier::zmq_tcp;
     outlet out({.name = "loop", .channel_count = w.channels, .nominal_rate_hz = w.rate_hz},
                {.endpoints = {fmt::format("{}://{}", to_string(w.over), host ? "127.0.0.1:*" : path)},
@@ -166,7 +166,7 @@ void produce(const work& w, const std::string& path, const surroundings& around,
     std::mutex mutex;
     std::condition_variable changed;
     std::uint64_t answers = 0, awaited = 0; // sequence numbers plus one
-    out.on_control([&](const control_request& request) -> control_reply {
+    const auto on_answer = [&](const control_request& request) -> control_reply {
         const double came = local_clock();
         const std::lock_guard lock(mutex);
         if (request.about_sequence != awaited) // its round was given up
@@ -175,7 +175,8 @@ void produce(const work& w, const std::string& path, const surroundings& around,
         answers = awaited + 1;
         changed.notify_one();
         return {};
-    });
+    };
+    out.on_control(on_answer, on_io_thread ? control_thread::io : control_thread::own);
     link.ready(out.endpoints().front());
     link.wait_for_go();
     if (!out.wait_for_consumers(patience))
@@ -252,12 +253,12 @@ void consume_plainly(const work& w, const std::string& endpoint, worker_link& li
 
 // --------------------------------------------------------------------------------------------------------------------
 
-findings control_loop(const work& w, const surroundings& around) {
+findings control_loop(const work& w, bool on_io_thread, const surroundings& around) {
     static int number = 0;
     const std::string path = fmt::format("{}/loop{}.", around.folder, ++number);
     const bool plain = w.how == way::plain;
     worker producer(fmt::format("producer of the loop over {}", to_string(w.over)), [&](worker_link& link) {
-        return plain ? produce_plainly(w, path, link) : produce(w, path, around, link);
+        return plain ? produce_plainly(w, path, link) : produce(w, on_io_thread, path, around, link);
     });
     const std::string endpoint = producer.wait_ready(around.stop, 60);
     worker consumer(fmt::format("consumer of the loop over {}", to_string(w.over)), [&](worker_link& link) {
@@ -317,22 +318,23 @@ plan loop_plan(const bench_options& o, const surroundings& around) {
                 w.warm_up_s = 0.3 * o.seconds;
                 w.latency = w.copy_out = true;
                 group g;
-                const auto add = [&](const std::string& name, std::optional<std::size_t> base) {
+                const auto add = [&](const std::string& name, bool on_io_thread, std::optional<std::size_t> base) {
                     g.push_back({{to_string(link), name, number_text(width), number_text(w.rate_hz)},
-                                 [w, &around] { return control_loop(w, around); },
+                                 [w, on_io_thread, &around] { return control_loop(w, on_io_thread, around); },
                                  {},
                                  base});
                 };
                 std::optional<std::size_t> base;
                 if (!is_zmq(link)) {
                     w.how = way::plain;
-                    add("plain", {});
+                    add("plain", false, {});
                     base = 0;
                 }
                 for (const mode& m : o.modes.value_or(o.quick ? quick : full)) {
                     w.how = m.how;
                     w.busy_poll = m.spin ? std::chrono::milliseconds(2) : std::chrono::milliseconds(0);
-                    add(to_string(m), base);
+                    for (const bool on_io_thread : {false, true})
+                        add(to_string(m) + (on_io_thread ? "/io" : ""), on_io_thread, base);
                 }
                 p.groups.push_back(std::move(g));
             }

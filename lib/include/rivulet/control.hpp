@@ -43,6 +43,14 @@ struct control_reply {
     explicit operator bool() const noexcept { return status == control_status::done; }
 };
 
+/// Where an outlet's control handler runs.
+enum class control_thread : std::uint8_t {
+    own, ///< one of its own ("rivulet-control"): it may take its time. Default
+    io   ///< the context's I/O thread: the request need not wake another thread first, which is most of its way in a
+         ///< control loop. Whatever the context sends and receives waits meanwhile: be brief, never block, and neither
+         ///< make nor stop outlets and inlets in it
+};
+
 struct control_options {
     /// Longest wait for the reply. The request may still be handled after it.
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);

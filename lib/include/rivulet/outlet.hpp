@@ -141,12 +141,13 @@ public:
     /// when this returns.
     void on_consumer(std::function<void(const consumer_event&)> callback);
 
-    /// Takes control messages from consumers (inlet::send_control). The handler runs on a thread of its own
-    /// ("rivulet-control"), one request at a time; its reply goes to who asked only, and what it throws is told to that
-    /// one as `failed`. It may take its time: 256 requests wait meanwhile, more are answered with `busy`. An empty
-    /// function ends it. The one before does not run any more when this returns, unless this is called from it.
+    /// Takes control messages from consumers (inlet::send_control). The handler runs on `thread`, one request at a
+    /// time; its reply goes to who asked only, and what it throws is told to that one as `failed`. On a thread of its
+    /// own it may take its time: 256 requests wait meanwhile, more are answered with `busy`. An empty function ends it.
+    /// The one before does not run any more when this returns, unless this is called from it.
     /// Closing waits for a handler at most `linger`. @throws error system.
-    void on_control(std::function<control_reply(const control_request&)> handler);
+    void on_control(std::function<control_reply(const control_request&)> handler,
+                    control_thread thread = control_thread::own);
 
     /// Waits until all that was pushed is handed to the connections of all consumers; false when time is up first, or
     /// the outlet is stopped. Async inproc:// consumers read the outlet's own buffer: they have what they have pulled.

@@ -33,7 +33,10 @@ public:
         return s;
     }
     history kept() const override { return past; }
-    void on_control(control_call call) override { calls.push_back(std::move(call)); }
+    std::function<void()> on_control(control_call call) override {
+        calls.push_back(std::move(call));
+        return {};
+    }
 
     history past;
     std::vector<control_call> calls;
