@@ -3,8 +3,8 @@
 //   resolve COUNT ROUNDS      milliseconds from nothing to COUNT streams found, by a fresh context each round
 //   open COUNT                inlets of COUNT streams that are found, until stdin ends
 //   stream ENDPOINT           an outlet with a counter at 1 kHz, until stdin ends
-//   follow ENDPOINT SECONDS   an inlet; when it hears again after half a second of silence: local_clock() and what is
-//   lost
+//   follow ENDPOINT SECONDS   an inlet: first milliseconds until the outlet's clock is known, and to how many us; then,
+//                             when it hears again after half a second of silence, local_clock() and what is lost
 #include <rivulet/rivulet.hpp>
 
 #include <chrono>
@@ -91,7 +91,11 @@ int stream(const std::string& endpoint) {
 
 int follow(const std::string& endpoint, double seconds) {
     rivulet::inlet in(endpoint);
-    std::printf("opened\n");
+    const auto began = clock_type::now();
+    const auto measured = in.time_correction(10s);
+    if (!measured)
+        return 1;
+    std::printf("clock %.3f %.3f\n", ms_since(began), measured->uncertainty_s * 1e6);
     std::fflush(stdout);
     std::vector<std::int64_t> values;
     std::vector<double> stamps;

@@ -42,8 +42,9 @@ public:
         try {
             while (step()) {
             }
+            const double until = local_clock() + subscription::last_patience_s; // all of them together
             for (auto& stream : streams_)
-                stream->conclude();
+                stream->conclude(until);
             outputs_.flush();
         } catch (const output_closed&) {
             end_ = "output_closed";
@@ -249,7 +250,7 @@ void subscriber::summarise() {
     for (auto& stream : streams_) {
         if (!stream->connected_once())
             continue;
-        stream->settle();
+        stream->settle(0);
         const std::string end = stream->now_in() == subscription::state::over || !end_ ? stream->end() : end_;
         const stream_account& account = stream->account();
         events_->emit("summary", [&](json_writer& json) { account.to_json(json, end); });

@@ -10,10 +10,9 @@ namespace {
 
 constexpr std::size_t most_bytes = 1 << 20; ///< of a pull, so that several streams get their turn
 constexpr std::size_t most_texts = 256;
-constexpr double clock_interval_s = 0.5;                       ///< between looks at what is known of a stream's clock
-constexpr double clock_first_look_s = 0.005;                   ///< until it is known at all
-constexpr double clock_patience_s = 10;                        ///< of ages for it
-constexpr auto last_patience = std::chrono::milliseconds(200); ///< at a stream's end
+constexpr double clock_interval_s = 0.5;     ///< between looks at what is known of a stream's clock
+constexpr double clock_first_look_s = 0.005; ///< until it is known at all
+constexpr double clock_patience_s = 10;      ///< of ages for it
 
 } // namespace
 
@@ -190,23 +189,23 @@ void subscription::report(const stream_account::finding& found) {
         log_warn("gap", "'{}': {} samples missing from {}", info_.name, found.lost->count, found.lost->first_seq);
 }
 
-void subscription::settle() {
+void subscription::settle(double until) {
     if (!inlet_)
         return;
     if (account_.awaits_clock())
-        account_.clock_is(inlet_->time_correction(last_patience));
+        account_.clock_is(inlet_->time_correction(to_duration(std::max(until - local_clock(), 0.0))));
     account_.recoveries = recoveries_before_ + inlet_->stats().reconnects;
 }
 
-void subscription::conclude() {
-    settle();
+void subscription::conclude(double until) {
+    settle(until);
     if (inlet_)
         take_clock_records();
 }
 
 void subscription::finish(const char* why) {
     view_ = {};
-    conclude();
+    conclude(local_clock() + last_patience_s);
     recoveries_before_ = account_.recoveries;
     inlet_.reset();
     end_ = why;

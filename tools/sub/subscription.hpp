@@ -42,10 +42,12 @@ public:
 
     /// Goes on to open when the connection is made. @throws what opening threw.
     void check_connection();
-    /// Nothing more is pulled: brings the account up to date. May wait some round trips.
-    void settle();
+    static constexpr double last_patience_s = 0.1; ///< for the clock of a stream that is over
+    /// Nothing more is pulled: brings the account up to date. Waits for the stream's clock until local_clock() is
+    /// `until`, if it is not known yet.
+    void settle(double until);
     /// The same, and writes what the sink still lacks.
-    void conclude();
+    void conclude(double until);
     /// Takes what is there, waiting at most `timeout` for it; false when nothing came.
     bool pull(std::chrono::nanoseconds timeout);
 
