@@ -95,8 +95,10 @@ def recovery(scheme, rounds=5):
                 time.sleep(2)  # the cut that is measured
                 restored = time.monotonic()
                 run("ip", "-n", SWITCH, "link", "set", "p1", "master", "br0")
-                _, heard, lost = consumer.stdout.readline().split()
-                times.append(float(heard) - restored)
+                heard = 0
+                while heard < restored:  # also told: silences that a busy machine made before
+                    heard = float(consumer.stdout.readline().split()[1])
+                times.append(heard - restored)
             lost = consumer.stdout.readline().split()[-1]
             print(f"{scheme}: goes on {sorted(times)[len(times) // 2]:.2f} s (best {min(times):.2f}, worst "
                   f"{max(times):.2f}) after a cut of 2 s; samples lost: {lost}", flush=True)
