@@ -97,15 +97,14 @@ void inlet_impl::close() {
     wait_fd_.set();
     service_.close(); // without the lock: a callback under way may close, too
     const std::lock_guard once(close_mutex_);
-    if (!link_)
-        return;
     {
         const std::lock_guard lock(buffer_mutex_);
         if (buffer_)
             buffer_->log()->on_room({});
     }
-    ctx_->io.forget(*this);
+    ctx_->io.forget(*this); // from here on link_ and search_ stay what they are
     search_.reset();
+    ctx_->io.forget(*this); // what the search may have posted meanwhile
     if (log_)
         log_->remove_waiter(*this);
     {
