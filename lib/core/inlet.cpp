@@ -155,6 +155,7 @@ std::size_t inlet::samples_available() const { return alive(impl_).samples_avail
 std::size_t inlet::flush() { return alive(impl_).flush(); }
 int inlet::wait_fd() const { return alive(impl_).wait_fd(); }
 std::size_t inlet::channel_count() const noexcept { return impl_ ? impl_->channels() : 0; }
+std::uint64_t inlet::next_sequence() { return alive(impl_).next_sequence(); }
 inlet_stats inlet::stats() const { return alive(impl_).stats(); }
 std::optional<control_reply> inlet::send_control(std::span<const std::byte> data, const control_options& options) {
     return alive(impl_).service().send_control(data, options);

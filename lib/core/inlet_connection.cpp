@@ -33,7 +33,10 @@ transport::greeting_answer inlet_impl::judge(const wire::info_frame& greeting) {
     using transport::greeting_answer;
     const stream_info& came = greeting.info;
     const std::lock_guard info_lock(info_mutex_);
-    if (came.uid == info_.uid || same_outlet(came, info_))
+    // Another relay's, or the original: the same samples under the same numbers.
+    const bool same_stream = came.lineage() == info_.lineage() && came.format == info_.format &&
+                             came.channel_count == info_.channel_count && came.nominal_rate_hz == info_.nominal_rate_hz;
+    if (same_stream || same_outlet(came, info_))
         return greeting_answer::go_on;
     if (info_.source_id.empty()) {
         failure_ = fmt::format("{}: another outlet answers there now, and the stream had no source id that would tell "
@@ -73,7 +76,7 @@ transport::greeting_answer inlet_impl::on_greeting(const wire::info_frame& greet
     bool reconnected = true;
     {
         const std::lock_guard info_lock(info_mutex_);
-        new_uid = first || greeting.info.uid != info_.uid;
+        new_uid = first || greeting.info.lineage() != info_.lineage();
         reconnected = !new_uid || !same_outlet(greeting.info, info_) || !connected_.load(std::memory_order_acquire);
         info_ = greeting.info;
     }
@@ -117,7 +120,7 @@ transport::resume_point inlet_impl::where_to_resume() {
     if (!buffer_)
         return {id, {}, 0};
     const std::lock_guard info_lock(info_mutex_);
-    return {id, info_.uid, buffer_->expected()};
+    return {id, info_.lineage(), buffer_->expected()};
 }
 
 bool inlet_impl::ready_for_data() {
@@ -276,8 +279,7 @@ void inlet_impl::look_for_successor(time_point now) {
         const stream_info lost = info();
         if (lost.source_id.empty() || !ctx_->discovery.enabled())
             return;
-        search_ = std::make_unique<core::successor_search>(ctx_->discovery, lost.source_id, lost.uid,
-                                                           [this] { ctx_->io.post(*this); });
+        search_ = std::make_unique<core::successor_search>(ctx_->discovery, lost, [this] { ctx_->io.post(*this); });
         return;
     }
     const auto candidate = search_->next(now);

@@ -364,8 +364,16 @@ inlet_impl::next_chunk inlet_impl::wait_for_chunk(std::uint32_t max, std::chrono
 }
 
 std::size_t inlet_impl::wait_for_samples(std::size_t max_samples, std::chrono::nanoseconds timeout) {
-    return wait_for_chunk(static_cast<std::uint32_t>(std::clamp<std::size_t>(max_samples, 1, UINT32_MAX)), timeout)
-        .span.count;
+    const bool told = end_reported_;
+    const auto chunk =
+        wait_for_chunk(static_cast<std::uint32_t>(std::clamp<std::size_t>(max_samples, 1, UINT32_MAX)), timeout);
+    if (!told && chunk.result.status == pull_status::ended) { // is for the pull that follows to tell
+        end_reported_ = false;
+        new_segment_ = chunk.result.new_segment;
+        next_sequence_ -= chunk.result.lost_before;
+        lost_.fetch_sub(chunk.result.lost_before, std::memory_order_relaxed);
+    }
+    return chunk.span.count;
 }
 
 bool inlet_impl::pull_ready() { return reader_->lag() > 0 || log_->finished() || closed_.load() || failed_.load(); }
@@ -452,6 +460,12 @@ std::size_t inlet_impl::samples_available() {
     if (link_fd_ >= 0 && !fd_with_io_.load())
         pump_here(clock::now());
     return reader_->lag();
+}
+
+std::uint64_t inlet_impl::next_sequence() {
+    check_usable();
+    apply_marks(reader_->position());
+    return next_sequence_;
 }
 
 std::size_t inlet_impl::flush() {

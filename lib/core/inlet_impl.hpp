@@ -64,6 +64,8 @@ public:
     /// A stamp as pulled, on this host's clock.
     double to_local(double stamp);
     std::size_t samples_available();
+    /// As far as is known without looking at what comes next. Pulling thread.
+    std::uint64_t next_sequence();
     std::size_t flush();
     int wait_fd();
     /// Makes wait_fd() unreadable unless there is something to pull. Pulling thread.

@@ -107,7 +107,14 @@ void outlet::on_control(std::function<control_reply(const control_request&)> han
     alive(impl_).set_control_handler(std::move(handler), thread);
 }
 bool outlet::flush(std::chrono::nanoseconds timeout) const { return alive(impl_).flush(timeout); }
-void outlet::reset_uid() { alive(impl_).reset_uid(); }
+void outlet::reset_uid() {
+    auto& impl = alive(impl_);
+    impl.begin_segment(impl.info(), 0);
+}
+void outlet::begin_segment(const stream_info& next, std::uint64_t first_sequence) {
+    alive(impl_).begin_segment(next, first_sequence);
+}
+void outlet::skip_to(std::uint64_t sequence) { alive(impl_).skip_to(sequence); }
 const stream_info& outlet::info() const noexcept {
     static const stream_info none;
     return impl_ ? impl_->info() : none;

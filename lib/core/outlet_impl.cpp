@@ -33,6 +33,8 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
         throw error(errc::not_supported,
                     title() + ": sync delivery sends from the caller's memory and takes fixed-size formats and blobs "
                               "only, not strings; use delivery::async");
+    if (options.mode == delivery::sync && options.first_sequence != 0)
+        throw error(errc::not_supported, title() + ": first_sequence is for delivery::async");
     if (!stop_fd_)
         throw error(errc::system, title() + ": cannot make an eventfd: " + std::strerror(errno));
     core::fill_identity(info_, ctx_->settings);
@@ -44,7 +46,7 @@ outlet_impl::outlet_impl(stream_info info, outlet_options options)
     }
     environment_.io = ctx_;
     environment_.info = &info_;
-    environment_.segments = std::make_shared<transport::stream_segments>(info_);
+    environment_.segments = std::make_shared<transport::stream_segments>(info_, options.first_sequence);
     environment_.log = log_;
     environment_.drains = std::make_shared<transport::drain_watch>();
     if (log_)
@@ -408,13 +410,29 @@ outlet_stats outlet_impl::stats() const {
     return result;
 }
 
-void outlet_impl::reset_uid() {
+void outlet_impl::begin_segment(stream_info next, std::uint64_t first_sequence) {
+    const stream_info& mine = info_;
+    if (next.name != mine.name || next.format != mine.format || next.channel_count != mine.channel_count ||
+        next.nominal_rate_hz != mine.nominal_rate_hz)
+        throw error(
+            errc::invalid_argument,
+            fmt::format("{}: a segment cannot be another stream: it is {} x {} at {} Hz, got \"{}\", {} x {} at "
+                        "{} Hz; make a new outlet",
+                        title(), mine.channel_count, to_string(mine.format), mine.nominal_rate_hz, next.name,
+                        next.channel_count, to_string(next.format), next.nominal_rate_hz));
+    validate(next);
+    if (!log_ && first_sequence != 0)
+        throw error(errc::not_supported, title() + ": first_sequence is for delivery::async");
     const std::lock_guard lock(producer_);
     check_open();
-    stream_info next = info();
-    next.uid = core::new_uid();
-    const std::string uid = next.uid;
-    environment_.segments->begin(std::move(next), log_ ? log_->head() : 0, log_ ? log_->oldest() : 0);
+    stream_info segment = info();
+    segment.desc = std::move(next.desc);
+    segment.origin = advert_.info.origin = std::move(next.origin);
+    segment.relays = advert_.info.relays = std::move(next.relays);
+    segment.uid = core::new_uid();
+    const std::string uid = segment.uid;
+    environment_.segments->begin(std::move(segment), log_ ? log_->head() : 0, log_ ? log_->oldest() : 0,
+                                 first_sequence);
     sequence_ = 0;
     service_->begin_segment(uid);
     for (const auto& link : links_)
@@ -424,6 +442,22 @@ void outlet_impl::reset_uid() {
     ctx_->discovery.withdraw(advert_.info.uid);
     advert_.info.uid = uid;
     ctx_->discovery.advertise(advert_);
+}
+
+void outlet_impl::skip_to(std::uint64_t sequence) {
+    const bool inproc = std::ranges::any_of(endpoints_, [](const auto& e) { return e.starts_with("inproc:"); });
+    if (!log_ || inproc)
+        throw error(errc::not_supported,
+                    title() + ": leaving samples out takes async delivery, and no inproc endpoint");
+    const std::lock_guard lock(producer_);
+    check_open();
+    const std::uint64_t head = log_->head();
+    const std::uint64_t next = head - environment_.segments->current()->base;
+    if (sequence < next)
+        throw error(errc::invalid_argument,
+                    fmt::format("{}: cannot go back to sample {}, the next one is {}", title(), sequence, next));
+    if (sequence > next)
+        environment_.segments->skip(head, log_->oldest(), sequence);
 }
 
 std::vector<std::string> outlet_impl::endpoints() const { return endpoints_; }

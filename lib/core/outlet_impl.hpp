@@ -54,7 +54,8 @@ public:
     void stop(std::chrono::nanoseconds linger);
     void stop() { stop(linger_); }
 
-    void reset_uid();
+    void begin_segment(stream_info next, std::uint64_t first_sequence);
+    void skip_to(std::uint64_t sequence);
     const stream_info& info() const noexcept { return *environment_.segments->current()->info; }
     bool inert() const noexcept { return fork_.in_child(); }
 

@@ -51,7 +51,7 @@ std::shared_ptr<const std::vector<std::byte>> outlet_service::info_frame() {
 
 service::target::history outlet_service::kept() const {
     const auto current = environment_->segments->current();
-    return {environment_->log, current->base, current->info->uid};
+    return {environment_->log, current->base, current->info->uid, current->begin};
 }
 
 } // namespace rivulet::core

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace rivulet::detail {
 
@@ -20,6 +21,10 @@ void sort(std::vector<found_stream>& streams) {
         return std::tie(a.info.name, a.info.source_id, a.info.uid) <
                std::tie(b.info.name, b.info.source_id, b.info.uid);
     });
+}
+
+void sort_ways(std::vector<found_stream>& ways) {
+    std::ranges::stable_sort(ways, {}, [](const found_stream& s) { return s.info.relays.size(); });
 }
 
 } // namespace
@@ -49,30 +54,64 @@ void resolver_impl::close() {
 void resolver_impl::on_stream(const stream_event& event) {
     const std::lock_guard calling(callback_mutex_);
     const bool meant = matches(selector_, event.stream);
+    const bool gone = event.what == stream_event::kind::disappeared;
     const std::string& uid = event.stream.info.uid;
-    stream_event told = event;
+    std::vector<stream_event> told;
     {
         const std::lock_guard lock(mutex_);
-        const bool known = streams_.contains(uid);
-        if (!meant || event.what == stream_event::kind::disappeared) {
-            if (!meant && event.what != stream_event::kind::disappeared && others_.size() < most_others)
-                others_[uid] = event.stream.info.name;
-            if (!known)
+        if (!meant && !gone && others_.size() < most_others)
+            others_[uid] = event.stream.info.name;
+        const std::string& group = selector_.way == via::direct ? event.stream.info.lineage() : uid;
+        const auto at = streams_.find(group);
+        const std::optional<found_stream> before = at == streams_.end() ? std::nullopt : std::optional(at->second[0]);
+        const bool changed = meant && !gone ? put(streams_[group], event.stream) : take(group, uid);
+        if (!changed)
+            return;
+        const auto after = streams_.find(group);
+        const found_stream* const shown = after == streams_.end() ? nullptr : &after->second[0];
+        if (before && shown && before->info.uid == shown->info.uid) {
+            if (shown->info.uid != uid)
                 return;
-            streams_.erase(uid);
-            told.what = stream_event::kind::disappeared; // also when it no longer matches
+            told.push_back({stream_event::kind::changed, *shown});
         } else {
-            streams_[uid] = event.stream;
-            told.what = known ? stream_event::kind::changed : stream_event::kind::appeared;
+            if (before)
+                told.push_back({stream_event::kind::disappeared, *before});
+            if (shown)
+                told.push_back({stream_event::kind::appeared, *shown});
+            originals_ -= before && before->info.origin.empty() ? 1 : 0;
+            originals_ += shown && shown->info.origin.empty() ? 1 : 0;
         }
         if (keeps_events_) {
-            events_.push_back(told);
+            events_.insert(events_.end(), told.begin(), told.end());
             wait_fd_.set();
         }
     }
     changed_.notify_all();
-    if (const auto callback = callback_)
-        callback(told);
+    for (const stream_event& one : told)
+        if (const auto callback = callback_)
+            callback(one);
+}
+
+/// Of equally short ways the one that is shown stays.
+bool resolver_impl::put(std::vector<found_stream>& ways, const found_stream& stream) {
+    const auto same = std::ranges::find(ways, stream.info.uid, [](const auto& s) { return s.info.uid; });
+    if (same == ways.end())
+        ways.push_back(stream);
+    else
+        *same = stream;
+    sort_ways(ways);
+    return true;
+}
+
+bool resolver_impl::take(const std::string& group, const std::string& uid) {
+    const auto at = streams_.find(group);
+    if (at == streams_.end() || std::erase_if(at->second, [&](const auto& s) { return s.info.uid == uid; }) == 0)
+        return false;
+    if (at->second.empty())
+        streams_.erase(at);
+    else
+        sort_ways(at->second);
+    return true;
 }
 
 void resolver_impl::on_settled() {
@@ -90,8 +129,8 @@ std::vector<found_stream> resolver_impl::streams() const {
         return out;
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& [uid, stream] : streams_)
-            out.push_back(stream);
+        for (const auto& [group, ways] : streams_)
+            out.push_back(ways[0]);
     }
     sort(out);
     return out;
@@ -147,7 +186,9 @@ bool resolver_impl::wait(std::chrono::nanoseconds timeout, Condition condition) 
 }
 
 bool resolver_impl::wait_for(std::size_t count, std::chrono::nanoseconds timeout) const {
-    return wait(timeout, [&] { return streams_.size() >= count; });
+    // A relayed stream counts once its original would have answered.
+    return wait(timeout,
+                [&] { return (settled_ || selector_.way == via::any ? streams_.size() : originals_) >= count; });
 }
 
 bool resolver_impl::wait_until_settled(std::chrono::nanoseconds timeout) const {

@@ -38,6 +38,8 @@ public:
     void on_settled() override;
 
 private:
+    static bool put(std::vector<found_stream>& ways, const found_stream& stream);
+    bool take(const std::string& group, const std::string& uid);
     template<class Condition>
     bool wait(std::chrono::nanoseconds timeout, Condition condition) const;
 
@@ -49,8 +51,11 @@ private:
 
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
-    std::map<std::string, found_stream> streams_; ///< by uid
-    std::map<std::string, std::string> others_;   ///< names by uid, some of them
+    /// The streams that match: by lineage all the ways they come, the shortest first, which is what others see; where
+    /// any way is meant, by uid.
+    std::map<std::string, std::vector<found_stream>> streams_;
+    std::size_t originals_ = 0;                 ///< of those that others see
+    std::map<std::string, std::string> others_; ///< names by uid, some of them
     std::vector<stream_event> events_;
     bool settled_ = false;
     bool closed_ = false;

@@ -2,6 +2,7 @@
 
 #include <rivulet/error.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t max_channels = 1u << 20;
 constexpr std::size_t max_name_bytes = 256;
+constexpr std::size_t max_id_bytes = 64;
 
 [[noreturn]] void refuse(const std::string& message) { throw error(errc::invalid_argument, "stream info: " + message); }
 
@@ -20,6 +22,16 @@ void check_text(const char* field, const std::string& text, std::size_t limit) {
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
             refuse(fmt::format("{} contains the control character 0x{:02x}; use printable UTF-8", field,
                                static_cast<unsigned char>(c)));
+}
+
+/// What relays write, and names of files may be made of.
+void check_id(const char* field, const std::string& id, bool may_be_empty) {
+    const bool fits =
+        id.size() <= max_id_bytes && (may_be_empty || !id.empty()) && std::ranges::all_of(id, [](char c) {
+            return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+        });
+    if (!fits)
+        refuse(fmt::format("{} is no id: up to {} of 0-9, A-Z, a-z, - and _ are allowed", field, max_id_bytes));
 }
 
 const metadata* channel_node(const stream_info& info, std::uint64_t index) noexcept {
@@ -62,6 +74,11 @@ void validate(const stream_info& info) {
     check_text("type", info.type, max_name_bytes);
     check_text("source_id", info.source_id, max_name_bytes);
     check_text("session", info.session, 64);
+    check_id("origin", info.origin, true);
+    for (const std::string& relay : info.relays)
+        check_id("relays", relay, false);
+    if (info.relays.size() > max_relays)
+        refuse(fmt::format("it has passed {} relays, at most {} are allowed", info.relays.size(), max_relays));
     if (to_string(info.format) == "unknown")
         refuse(fmt::format("format {} is no channel format", static_cast<int>(info.format)));
     if (info.channel_count == 0)

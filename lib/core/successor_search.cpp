@@ -1,6 +1,7 @@
 #include "core/successor_search.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace rivulet::core {
 namespace {
@@ -13,16 +14,16 @@ constexpr auto answer_patience = std::chrono::seconds(1);
 
 using platform::time_point;
 
-successor_search::successor_search(discovery::beacon_service& service, const std::string& source_id, std::string uid,
+successor_search::successor_search(discovery::beacon_service& service, const stream_info& lost,
                                    std::function<void()> changed)
-    : uid_(std::move(uid)), changed_(std::move(changed)), began_(platform::clock::now()),
-      look_again_at_(began_ + answer_patience),
-      watch_(service, source_id, "", [this](const stream_event& event) { on_event(event); }) {}
+    : uid_(lost.uid), lineage_(lost.lineage()), most_relays_(lost.relays.size()), changed_(std::move(changed)),
+      began_(platform::clock::now()), look_again_at_(began_ + answer_patience),
+      watch_(service, lost.source_id, "", [this](const stream_event& event) { on_event(event); }) {}
 
 void successor_search::on_event(const stream_event& event) {
     if (event.what == stream_event::kind::disappeared)
         seen_.erase(event.stream.info.uid);
-    else
+    else if (event.stream.info.relays.size() <= most_relays_)
         seen_[event.stream.info.uid] = event.stream;
     changed_();
 }
@@ -30,8 +31,9 @@ void successor_search::on_event(const stream_event& event) {
 std::optional<std::string> successor_search::next(time_point now) {
     auto found = seen_.find(uid_);
     if (found == seen_.end() && now >= began_ + answer_patience)
-        found = std::max_element(seen_.begin(), seen_.end(), [](const auto& a, const auto& b) {
-            return a.second.info.created_at < b.second.info.created_at;
+        found = std::ranges::max_element(seen_, {}, [this](const auto& one) {
+            const stream_info& info = one.second.info;
+            return std::tuple(info.lineage() == lineage_, -static_cast<int>(info.relays.size()), info.created_at);
         });
     if (found == seen_.end() || found->second.endpoints.empty())
         return std::nullopt;

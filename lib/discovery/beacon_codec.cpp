@@ -79,7 +79,7 @@ datagram encode_advert(const advert& a, std::size_t endpoints, std::size_t servi
     datagram out;
     wire::vector_sink sink(out);
     packer pack(sink);
-    pack.pack_map(10);
+    pack.pack_map(a.info.origin.empty() ? 10 : 12);
     text(pack, "u", a.info.uid);
     text(pack, "n", a.info.name);
     text(pack, "y", a.info.type);
@@ -90,6 +90,10 @@ datagram encode_advert(const advert& a, std::size_t endpoints, std::size_t servi
     number(pack, "f", static_cast<std::uint64_t>(a.info.format));
     pack.pack_text("a");
     pack.pack_float64(a.info.created_at);
+    if (!a.info.origin.empty()) {
+        text(pack, "o", a.info.origin);
+        list(pack, "w", a.info.relays);
+    }
     list(pack, "e", std::span(a.endpoints).first(endpoints));
     list(pack, "s", std::span(a.service).first(services));
     return out;
@@ -133,6 +137,16 @@ bool read_endpoints(const msgpack::object& from, std::vector<std::string>& out) 
     return true;
 }
 
+bool read_relays(const msgpack::object& from, std::vector<std::string>& out) {
+    if (from.type != msgpack::type::ARRAY || from.via.array.size > max_relays)
+        return false;
+    out.resize(from.via.array.size);
+    for (std::uint32_t i = 0; i < from.via.array.size; ++i)
+        if (!read_field(from.via.array.ptr[i], out[i]))
+            return false;
+    return true;
+}
+
 bool read_advert(const msgpack::object& from, const std::string& host, advert& out) {
     const bool read = wire::read_map(from, [&](std::string_view key, const msgpack::object& value) {
         if (key == "u")
@@ -151,6 +165,10 @@ bool read_advert(const msgpack::object& from, const std::string& host, advert& o
             return read_small(value, out.info.format, 255);
         if (key == "a")
             return read_field(value, out.info.created_at) && out.info.created_at - out.info.created_at == 0.0;
+        if (key == "o")
+            return read_field(value, out.info.origin);
+        if (key == "w")
+            return read_relays(value, out.info.relays);
         if (key == "e")
             return read_endpoints(value, out.endpoints);
         if (key == "s")
@@ -276,8 +294,8 @@ bool operator==(const advert& a, const advert& b) {
     return a.info.uid == b.info.uid && a.info.name == b.info.name && a.info.type == b.info.type &&
            a.info.source_id == b.info.source_id && a.info.channel_count == b.info.channel_count &&
            a.info.nominal_rate_hz == b.info.nominal_rate_hz && a.info.format == b.info.format &&
-           a.info.host == b.info.host && a.info.created_at == b.info.created_at && a.endpoints == b.endpoints &&
-           a.service == b.service;
+           a.info.host == b.info.host && a.info.created_at == b.info.created_at && a.info.origin == b.info.origin &&
+           a.info.relays == b.info.relays && a.endpoints == b.endpoints && a.service == b.service;
 }
 
 std::size_t room_for_items(std::string_view host) noexcept {

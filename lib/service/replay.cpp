@@ -42,7 +42,7 @@ void add_frame(wire::replay_writer& out, const samples::log_span& span, const ta
 std::vector<std::byte> replay(std::uint64_t id, const target::history& kept, std::uint64_t from, std::uint64_t to) {
     samples::sample_log& log = *kept.log;
     const std::uint64_t end = std::min(to, log.head() - kept.base);
-    const std::uint64_t oldest = std::max(log.oldest(), kept.base) - kept.base;
+    const std::uint64_t oldest = std::max(log.oldest(), kept.begin) - kept.base;
     std::uint64_t next = std::max(from, oldest);
     const std::size_t channels = log.options().channels;
     const std::size_t sample_bytes = value_bytes(log.options().format) * channels;

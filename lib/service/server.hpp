@@ -45,8 +45,9 @@ public:
 
     struct history {
         std::shared_ptr<samples::sample_log> log; ///< null: none is kept
-        std::uint64_t base = 0;                   ///< position in the log of the sample number 0
-        std::string uid;                          ///< of the samples from there on
+        std::uint64_t base = 0;                   ///< position in the log, modulo 2^64, of the sample number 0
+        std::string uid;                          ///< of the samples
+        std::uint64_t begin = 0;                  ///< position of the first of them
     };
     virtual history kept() const = 0;
     /// @return what is to be called when the server has let go of its lock, also if the target is removed meanwhile;

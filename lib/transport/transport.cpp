@@ -59,19 +59,20 @@ wire::info_frame describe_stream(const outlet_environment& environment, const st
 start_point start_of(const outlet_environment& environment, const wire::hello* hello) {
     const samples::sample_log& log = *environment.log;
     if (hello && !hello->resume_uid.empty())
-        if (const segment_share found = environment.segments->find(hello->resume_uid)) {
+        if (const segment_share found = environment.segments->find(hello->resume_uid, hello->resume_from)) {
             // It may have missed the end of a segment that is over: from there it goes on into the next.
             const std::uint64_t end = std::min(log.head(), found->end.load(std::memory_order_seq_cst));
-            const std::uint64_t wanted = std::min(hello->resume_from, end - found->base) + found->base;
+            const std::uint64_t wanted =
+                std::clamp(hello->resume_from, found->begin - found->base, end - found->base) + found->base;
             return {found, std::max(wanted, std::min(log.oldest(), end))};
         }
-    const segment_share current = environment.segments->current();
     std::uint64_t position = log.head();
     if (hello && hello->history_ns == UINT64_MAX)
         position = log.oldest();
     else if (hello && hello->history_ns > 0)
         position = log.position_since(local_clock() - static_cast<double>(hello->history_ns) * 1e-9);
-    return {current, std::max(position, current->base)};
+    const segment_share in = environment.segments->current_at(position);
+    return {in, std::max(position, in->begin)};
 }
 
 std::unique_ptr<outlet_link> open_outlet_link(std::string_view text, const outlet_environment& environment) {

@@ -71,7 +71,7 @@ void write_map(packer& pack, const info_frame& frame) {
         pack.pack_float64(value);
     };
     const stream_info& info = frame.info;
-    pack.pack_map(13);
+    pack.pack_map(info.relays.empty() ? 13 : 14);
     text("name", info.name);
     text("type", info.type);
     number("channels", info.channel_count);
@@ -83,11 +83,16 @@ void write_map(packer& pack, const info_frame& frame) {
     text("session", info.session);
     real("created_at", info.created_at);
     number("next", frame.next_sequence);
-    text("origin", frame.origin);
-    pack.pack_text("service");
-    pack.pack_array(static_cast<std::uint32_t>(frame.service.size()));
-    for (const std::string& endpoint : frame.service)
-        pack.pack_text(endpoint);
+    text("origin", info.origin);
+    const auto list = [&](std::string_view key, const std::vector<std::string>& values) {
+        pack.pack_text(key);
+        pack.pack_array(static_cast<std::uint32_t>(values.size()));
+        for (const std::string& value : values)
+            pack.pack_text(value);
+    };
+    if (!info.relays.empty())
+        list("relays", info.relays);
+    list("service", frame.service);
 }
 
 bool is_uid(std::string_view text) noexcept {
@@ -110,8 +115,8 @@ bool read_format(const msgpack::object& from, channel_format& out) noexcept {
     return true;
 }
 
-bool read_service(const msgpack::object& from, std::vector<std::string>& out) {
-    if (from.type != msgpack::type::ARRAY || from.via.array.size > max_service_endpoints)
+bool read_lines(const msgpack::object& from, std::vector<std::string>& out, std::size_t most) {
+    if (from.type != msgpack::type::ARRAY || from.via.array.size > most)
         return false;
     out.resize(from.via.array.size);
     for (std::size_t i = 0; i < out.size(); ++i)
@@ -148,9 +153,11 @@ bool read_pairs(const msgpack::object& from, info_frame& out) {
         if (key == "next")
             return read_field(value, out.next_sequence);
         if (key == "origin")
-            return read_field(value, out.origin) && is_uid(out.origin);
+            return read_field(value, info.origin);
+        if (key == "relays")
+            return read_lines(value, info.relays, max_relays);
         if (key == "service")
-            return read_service(value, out.service);
+            return read_lines(value, out.service, max_service_endpoints);
         return true;
     });
     return fields_fit && has_channels && has_format;

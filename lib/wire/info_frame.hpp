@@ -24,15 +24,14 @@ struct info_limits {
 struct info_frame {
     stream_info info{};
     std::endian order = std::endian::native; ///< of all bins of this stream
-    std::string origin{};                    ///< relays: uid of the stream this one repeats; empty for an original
     std::vector<std::string> service{};      ///< service endpoints (reserved: empty in files and before there are any)
     std::uint64_t next_sequence = 0;         ///< of the next sample when the frame was made
 };
 
 /// @throws error limit_exceeded: more than a decoder with these limits would take, naming what is too much.
 std::vector<std::byte> encode_info(const info_frame& frame, const info_limits& limits = {});
-/// `out.info` satisfies validate(); uid and origin are [0-9A-Za-z_-]*, safe in file names. `out` is written only when
-/// the result is none.
+/// `out.info` satisfies validate(); uid, origin and relays are [0-9A-Za-z_-]*, safe in file names. `out` is written
+/// only when the result is none.
 frame_error decode_info(bytes_view frame, info_frame& out, const info_limits& limits = {});
 
 } // namespace rivulet::wire

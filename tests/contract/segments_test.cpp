@@ -75,6 +75,60 @@ TEST_P(Segments, TheNewInfoComesWithoutASample) {
     }
 }
 
+TEST_P(Segments, OneThatRepeatsAnotherHasItsNumbersAndOrigin) {
+    stream_info info = counter();
+    info.origin = "first";
+    info.relays = {"a-relay"};
+    outlet out = serve(info, {.first_sequence = 1000});
+    inlet in = connect(out);
+    EXPECT_EQ(in.next_sequence(), 1000u);
+    EXPECT_EQ(in.info().origin, "first");
+    EXPECT_EQ(in.info().relays, std::vector<std::string>{"a-relay"});
+    out.push_chunk(counting(1000, 50));
+    expect_segment(in, 1000, 1050, false);
+    EXPECT_EQ(in.next_sequence(), 1050u);
+
+    info.origin = "second";
+    info.desc.child("room").value("12");
+    out.begin_segment(info, 70);
+    EXPECT_TRUE(eventually([&] { return in.info().origin == "second"; }));
+    out.push_chunk(counting(70, 30));
+    expect_segment(in, 70, 100, true);
+    EXPECT_EQ(in.info().desc.value_at("room"), "12");
+    inlet all = connect(out, {.start = start_at::all_history()});
+    expect_segment(all, 70, 100, false);
+    info.nominal_rate_hz += 1;
+    EXPECT_THROW(out.begin_segment(info, 0), error) << "another rate is another stream";
+}
+
+TEST_P(Segments, NumbersLeftOutAreLostForEverybody) {
+    outlet out = serve(counter());
+    if (GetParam().name == "inproc") {
+        EXPECT_THROW(out.skip_to(10), error);
+        return;
+    }
+    inlet in = connect(out);
+    out.push_chunk(counting(0, 10));
+    out.skip_to(100);
+    out.skip_to(150);
+    out.push_chunk(counting(150, 10));
+    EXPECT_THROW(out.skip_to(159), error) << "160 is next";
+    out.skip_to(160);
+    out.push_chunk(counting(160, 10));
+    inlet late = connect(out, {.start = start_at::all_history()});
+    out.skip_to(200);
+    out.stop();
+    for (inlet* one : {&in, &late}) {
+        const auto got = pull<std::int64_t>(*one);
+        EXPECT_EQ(got.samples, 30u);
+        EXPECT_EQ(got.lost, 140u + 30u);
+        EXPECT_EQ(got.lost_at_end, 30u);
+        EXPECT_TRUE(got.ended);
+        for (std::size_t i = 0; i < got.values.size(); ++i)
+            ASSERT_EQ(got.values[i], static_cast<std::int64_t>(got.sequences[i]));
+    }
+}
+
 TEST_P(Segments, EmptyOnesLeaveNoTrace) {
     outlet out = serve(counter());
     inlet in = connect(out);

@@ -58,6 +58,36 @@ TEST(Discovery, AnOutletIsFoundWithAllThatIsSaidOfIt) {
     EXPECT_EQ(found[0].endpoints.front(), out.endpoints().front());
 }
 
+TEST(Discovery, OfSeveralWaysTheDirectOneIsSeenUnlessAllAreWanted) {
+    const lab here;
+    const context ctx = here.make_context();
+    const auto relayed = [&](const std::string& origin, std::vector<std::string> relays) {
+        outlet_options options;
+        options.endpoints = {"posix+tcp://127.0.0.1:*"};
+        options.ctx = ctx;
+        return outlet({.name = "EEG", .origin = origin, .relays = std::move(relays)}, options);
+    };
+    outlet original = make_outlet("EEG", ctx);
+    const std::string origin = original.info().uid;
+    const outlet far = relayed(origin, {"a", "b"});
+    const resolver all({.name = "EEG", .way = via::any}, here.make_context());
+    const resolver best({.name = "EEG"}, here.make_context());
+    const auto shown = [&] {
+        const auto streams = best.streams();
+        return streams.size() == 1 ? streams[0].info.uid : std::string();
+    };
+    EXPECT_TRUE(all.wait_for(2, patience));
+    EXPECT_TRUE(best.wait_for(1, patience));
+    EXPECT_TRUE(eventually([&] { return shown() == origin; }));
+    original.stop();
+    EXPECT_TRUE(eventually([&] { return shown() == far.info().uid; })) << "the only way left";
+    const outlet near = relayed(origin, {"c"});
+    EXPECT_TRUE(eventually([&] { return shown() == near.info().uid; })) << "a shorter one";
+    EXPECT_EQ(best.streams()[0].info.relays, std::vector<std::string>{"c"});
+    EXPECT_TRUE(all.wait_for(2, patience));
+    EXPECT_EQ(resolve_one({.name = "EEG"}, patience, here.make_context()).info.uid, near.info().uid);
+}
+
 TEST(Discovery, AnInletOpensWhatWasFound) {
     const lab here;
     const context ctx = here.make_context();

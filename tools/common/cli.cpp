@@ -151,6 +151,36 @@ int run_tool(std::string_view program, const std::function<int()>& body) {
     }
 }
 
+CLI::Option* add_buffer(CLI::App& app, const std::string& flag, std::optional<buffer_size>& target,
+                        const std::string& help) {
+    static constexpr std::pair<const char*, double> units[] = {
+        {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"B", 1.0}};
+    const auto parse = [flag, &target](const std::string& text) {
+        for (const auto& [unit, factor] : units)
+            if (text.ends_with(unit)) {
+                const std::string number = text.substr(0, text.size() - std::string_view(unit).size());
+                target = static_cast<std::size_t>(detail::parse_bounded(flag, number, 0, 1e6) * factor);
+                return;
+            }
+        target = to_duration(detail::parse_bounded(flag, text, 1e-3, 1e6));
+    };
+    return app.add_option_function<std::string>(flag, parse, help)->type_name("S");
+}
+
+CLI::Option* add_history(CLI::App& app, const std::string& flag, start_at& target, const std::string& help) {
+    const auto parse = [flag, &target](const std::string& text) {
+        constexpr double unlimited = std::numeric_limits<double>::infinity();
+        target = text == "all" ? start_at::all_history()
+                               : start_at::last(to_duration(detail::parse_bounded(flag, text, 0, unlimited)));
+    };
+    return app.add_option_function<std::string>(flag, parse, help)->type_name("S|all");
+}
+
+CLI::Option* add_endpoints(CLI::App& app, const std::string& flag, std::vector<std::string>& target,
+                           const std::string& help) {
+    return app.add_option(flag, target, help)->type_name("ENDPOINT")->expected(1)->take_all();
+}
+
 std::chrono::nanoseconds to_duration(double seconds, bool zero_is_forever) {
     constexpr double longest = 9.2e9; // seconds that fit into 64 bits of nanoseconds
     if ((zero_is_forever && seconds == 0) || seconds >= longest)

@@ -5,6 +5,7 @@
 #include <rivulet/clock.hpp>
 #include <rivulet/context.hpp>
 #include <rivulet/error.hpp>
+#include <rivulet/options.hpp>
 
 #include <chrono>
 #include <CLI/CLI.hpp>
@@ -107,6 +108,15 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, T& target,
         type += (type.empty() ? "" : "|") + name;
     return app.add_option_function<std::string>(flag, choose, help)->type_name(type);
 }
+
+/// "10" and "0.5" are seconds, "64MiB" bytes.
+CLI::Option* add_buffer(CLI::App& app, const std::string& flag, std::optional<buffer_size>& target,
+                        const std::string& help);
+/// "10" seconds of an outlet's history, or "all" of it.
+CLI::Option* add_history(CLI::App& app, const std::string& flag, start_at& target, const std::string& help);
+/// Given once or several times, an endpoint each.
+CLI::Option* add_endpoints(CLI::App& app, const std::string& flag, std::vector<std::string>& target,
+                           const std::string& help);
 
 /// Seconds as a duration; 0 is for ever where `zero_is_forever`.
 std::chrono::nanoseconds to_duration(double seconds, bool zero_is_forever = false);

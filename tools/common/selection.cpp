@@ -22,6 +22,7 @@ bool one_matches(const globs& wanted, std::string stream_selector::*field, const
 
 stream_selector selection::selector() const {
     stream_selector out;
+    out.way = way;
     out.where = [wanted = *this](const found_stream& stream) {
         return one_matches(wanted.names, &stream_selector::name, stream) &&
                one_matches(wanted.types, &stream_selector::type, stream) &&
@@ -52,6 +53,9 @@ void add_selection_options(CLI::App& app, selection& target, const std::string& 
     add("--type", target.types, "Streams of that type, likewise");
     add("--source-id", target.source_ids, "Streams of that source, likewise");
     add("--uid", target.uids, "The stream with that uid, likewise");
+    add_choice<via, via>(app, "--via", target.way, {{"direct", via::direct}, {"any", via::any}},
+                         "Of a stream that relays repeat: the shortest way, or each way as a stream (default: direct)")
+        ->group(group);
 }
 
 std::string not_found_message(const selection& wanted, std::uint64_t minimum, const resolver& search, double waited_s,

@@ -155,7 +155,8 @@ void to_json(const listed_stream& listed, const details& shown, json_writer& out
     out.field("name", s.info.name).field("type", s.info.type).field("source_id", s.info.source_id);
     out.field("uid", s.info.uid).field("channels", s.info.channel_count).field("rate_hz", s.info.nominal_rate_hz);
     out.field("format", to_string(s.info.format)).field("host", s.info.host).field("session", s.info.session);
-    out.field("created_at", s.info.created_at).begin_array("endpoints");
+    out.field("created_at", s.info.created_at).field("origin", s.info.origin);
+    out.field("relays", s.info.relays.size()).begin_array("endpoints");
     for (const std::string& endpoint : s.endpoints)
         out.element(endpoint);
     out.end_array().begin_array("service");

@@ -99,24 +99,10 @@ void add_sample_options(CLI::App& app, pub_options& o) {
         ->group(pace);
 }
 
-/// "10" and "0.5" are seconds, "64MiB" bytes.
-buffer_size parse_buffer(const std::string& text) {
-    static constexpr std::pair<const char*, double> units[] = {
-        {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"B", 1.0}};
-    for (const auto& [unit, factor] : units)
-        if (text.ends_with(unit)) {
-            const std::string number = text.substr(0, text.size() - std::string_view(unit).size());
-            return static_cast<std::size_t>(tools::detail::parse_bounded("--buffer", number, 0, 1e6) * factor);
-        }
-    return to_duration(tools::detail::parse_bounded("--buffer", text, 1e-3, 1e6));
-}
-
 void add_delivery_options(CLI::App& app, pub_options& o) {
     const std::string group = "Delivery";
-    app.add_option("--bind", o.bind, "Where to listen (repeatable; default: zmq+tcp://*:*, all interfaces, any port)")
-        ->type_name("ENDPOINT")
-        ->expected(1)
-        ->take_all()
+    add_endpoints(app, "--bind", o.bind,
+                  "Where to listen (repeatable; default: zmq+tcp://*:*, all interfaces, any port)")
         ->group(group);
     add_choice<delivery, delivery>(app, "--mode", o.mode, {{"async", delivery::async}, {"sync", delivery::sync}},
                                    "async: pushes into a buffer; sync: from memory to socket (default: async)")
@@ -128,10 +114,8 @@ void add_delivery_options(CLI::App& app, pub_options& o) {
     add_number(app, "--send-timeout", o.send_timeout_s, 0, unlimited, "S",
                "Longest wait for one consumer, 0 = for ever (default: 15)")
         ->group(group);
-    app.add_option_function<std::string>(
-           "--buffer", [&o](const std::string& text) { o.buffer = parse_buffer(text); },
-           "async: history for consumers that lag, seconds or 64MiB (default: 10 s, at most 256 MiB)")
-        ->type_name("S")
+    add_buffer(app, "--buffer", o.buffer,
+               "async: history for consumers that lag, seconds or 64MiB (default: 10 s, at most 256 MiB)")
         ->group(group);
     add_number(app, "--linger", o.linger_s, 0, unlimited, "S",
                "Longest wait for the last samples to get out (default: 1)")

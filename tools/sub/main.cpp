@@ -1,5 +1,5 @@
 #include "common/cli.hpp"
-#include "sub/connector.hpp"
+#include "common/connector.hpp"
 #include "sub/subscriber.hpp"
 
 int main(int argc, char** argv) {

@@ -22,31 +22,16 @@ constexpr const char* examples =
   stream-sub --connect ENDPOINT --output capture.frames --output-format frames
   stream-sub --connect ENDPOINT --output-format none --count 100000 --strict --summary json)";
 
-void parse_history(sub_options& o, const std::string& text) {
-    if (text == "all")
-        o.start = start_at::all_history();
-    else
-        o.start = start_at::last(to_duration(tools::detail::parse_bounded("--history", text, 0, unlimited)));
-}
-
 void add_connection_options(CLI::App& app, sub_options& o) {
     const std::string group = "Streams";
-    app.add_option("--connect", o.connect, "Endpoint of a stream (repeatable)")
-        ->type_name("ENDPOINT")
-        ->expected(1)
-        ->take_all()
-        ->group(group);
+    add_endpoints(app, "--connect", o.connect, "Endpoint of a stream (repeatable)")->group(group);
     add_selection_options(app, o.wanted, group);
     add_integer(app, "--minimum", o.minimum, 1, 1'000'000, "N", "Streams to find before any is opened (default: 1)")
         ->group(group);
     add_number(app, "--timeout", o.timeout_s, 0, unlimited, "S",
                "Longest wait for streams to be found and connected, 0 = for ever (default: 10)")
         ->group(group);
-    app.add_option_function<std::string>(
-           "--history", [&o](const std::string& text) { parse_history(o, text); },
-           "Begins with the outlet's last S seconds (default: 0)")
-        ->type_name("S|all")
-        ->group(group);
+    add_history(app, "--history", o.start, "Begins with the outlet's last S seconds (default: 0)")->group(group);
     add_choice<when_full, when_full>(
         app, "--when-full", o.full,
         {{"drop-oldest", when_full::drop_oldest}, {"hold", when_full::hold}, {"latest", when_full::latest}},

@@ -1,11 +1,11 @@
 #include "sub/subscriber.hpp"
 
+#include "common/connector.hpp"
 #include "common/event_log.hpp"
 #include "common/exit_code.hpp"
 #include "common/log.hpp"
 #include "common/selection.hpp"
 #include "common/stop_signal.hpp"
-#include "sub/connector.hpp"
 #include "sub/output_set.hpp"
 #include "sub/subscription.hpp"
 

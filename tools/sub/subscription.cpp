@@ -73,7 +73,9 @@ void subscription::begin_segment() {
         json.field("uid", info_.uid).field("channels", info_.channel_count).field("rate_hz", info_.nominal_rate_hz);
         json.field("format", to_string(info_.format))
             .field("link", account_.link)
-            .field("segments", account_.segments());
+            .field("segments", account_.segments())
+            .field("origin", info_.origin)
+            .field("relays", info_.relays.size());
     });
     log_info(connected_once_ ? "segment" : "ready", "'{}' ({}), {} x {} at {} Hz from {}", info_.name, info_.uid,
              info_.channel_count, to_string(info_.format), info_.nominal_rate_hz, account_.link);

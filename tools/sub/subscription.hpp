@@ -1,8 +1,8 @@
 #pragma once
 
+#include "common/connector.hpp"
 #include "common/event_log.hpp"
 #include "common/stream_account.hpp"
-#include "sub/connector.hpp"
 #include "sub/options.hpp"
 #include "sub/output_set.hpp"
 

@@ -162,6 +162,8 @@ public:
     int wait_fd() const;
 
     std::size_t channel_count() const noexcept;
+    /// Sequence number of the sample that the next pull brings, if none is lost. Threads: as pull.
+    std::uint64_t next_sequence();
     inlet_stats stats() const;
 
     /// Sends a control message to the outlet's handler (outlet::on_control) and waits for its reply; nothing: it is not

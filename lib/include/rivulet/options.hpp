@@ -65,6 +65,8 @@ struct outlet_options {
     std::optional<std::size_t> max_frame{};
     /// Consumers accepted at once. Unset: [tuning] max_consumers (1000).
     std::optional<std::uint32_t> max_consumers{};
+    /// Sequence number of the first sample: other than 0 for who repeats a stream that has begun. async only.
+    std::uint64_t first_sequence = 0;
     /// Unset: context::default_context().
     std::optional<context> ctx{};
 };

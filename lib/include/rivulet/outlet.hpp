@@ -157,6 +157,14 @@ public:
     /// the new info; their next pull says new_segment. The history before is not kept for anybody who comes later.
     /// @throws error closed. Threads: any; waits for a push under way.
     void reset_uid();
+    /// The same for who repeats another stream: takes desc, origin and relays from `next`, whose name, format, channels
+    /// and rate have to be the outlet's own, and begins with that sequence number. @throws error invalid_argument;
+    /// not_supported (sync with a first_sequence other than 0); closed.
+    void begin_segment(const stream_info& next, std::uint64_t first_sequence);
+    /// The next sample pushed has this sequence number: those in between are lost for every consumer, which is told so.
+    /// @throws error invalid_argument (samples of that number have been pushed), closed, not_supported: sync delivery,
+    /// inproc:// endpoints.
+    void skip_to(std::uint64_t sequence);
 
     /// The stream as consumers see it now. The reference is valid until the next reset_uid.
     const stream_info& info() const noexcept;

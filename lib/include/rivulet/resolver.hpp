@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,12 @@ struct found_stream {
     std::vector<std::string> service{}; ///< where requests are answered, likewise
 };
 
+/// Which ways of a stream are meant, where relays repeat it (stream_info::relays).
+enum class via : std::uint8_t {
+    direct, ///< the shortest that is there: its outlet, or else the one that has passed the fewest relays
+    any     ///< all of them, each as a stream
+};
+
 /// Which streams are meant. Globs: `*` any text, `?` any one character, `[a-z]` one of, `\` takes the next literally;
 /// everything else, quotes among it, stands for itself. Upper and lower case differ. Empty: any.
 struct stream_selector {
@@ -31,18 +38,20 @@ struct stream_selector {
     std::string type{};
     std::string source_id{};
     std::string uid{};
+    via way = via::direct;
     /// Asked last, if set: any further condition. Runs on the I/O thread: must be brief and not call the library.
     std::function<bool(const found_stream&)> where{};
 };
 
-/// Whether the selector means this stream.
+/// Whether the selector means this stream, whatever way it came.
 RIVULET_API bool matches(const stream_selector& selector, const found_stream& stream);
 /// `name "EEG*", type "EEG"`: for messages; "any stream" for an empty one.
 RIVULET_API std::string to_string(const stream_selector& selector);
 
 struct resolve_options {
-    /// Returns as soon as there are so many. 0: returns when all who answered have told everything and nobody new was
-    /// heard for 0.3 s (more time finds more where datagrams get lost).
+    /// Returns as soon as there are so many; relayed ones count only once their originals would have answered. 0:
+    /// returns when all who answered have told everything and nobody new was heard for 0.3 s (more time finds more
+    /// where datagrams get lost).
     std::size_t minimum = 1;
     /// Returns at this time at the latest, with what there is.
     std::chrono::nanoseconds timeout = std::chrono::seconds(2);
@@ -92,7 +101,8 @@ public:
     /// that are there already are reported from the calling thread before it returns. An empty function ends it.
     void on_event(std::function<void(const stream_event&)> callback);
 
-    /// Waits until streams() has `count`; false when time is up first, or another thread called close().
+    /// Waits until streams() has `count`, where relayed ones count once settled(); false when time is up first, or
+    /// another thread called close().
     bool wait_for(std::size_t count, std::chrono::nanoseconds timeout) const;
     /// Waits until all who answered have told everything and nobody new was heard for 0.3 s; false as wait_for.
     bool wait_until_settled(std::chrono::nanoseconds timeout) const;

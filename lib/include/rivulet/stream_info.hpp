@@ -7,11 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace rivulet {
 
 /// A nominal rate that says: samples come when they come.
 inline constexpr double irregular = 0.0;
+
+/// Most relays that a stream may pass through.
+inline constexpr std::size_t max_relays = 8;
 
 /// Writes a channel's entry in the metadata tree (desc/channels/channel[i]); chain its calls.
 class RIVULET_API channel_editor {
@@ -42,6 +47,13 @@ struct RIVULET_API stream_info {
     std::string host{};              ///< host name of the outlet, for people (equal names prove nothing)
     std::string session = "default"; ///< separates labs that share a network
     double created_at = 0.0;         ///< local_clock() of the outlet's host when it was made, seconds
+
+    /// What relays add, which repeat streams of others under uids of their own.
+    std::string origin{};              ///< uid of the stream that is repeated, at first hand; empty: not relayed
+    std::vector<std::string> relays{}; ///< the relays it has passed, first to last: an id each, [0-9A-Za-z_-]{1,64}
+
+    /// Equal for a stream and for what relays repeat of it: its samples have the same sequence numbers and stamps.
+    const std::string& lineage() const noexcept { return origin.empty() ? uid : origin; }
 
     /// Editor of channel `index` in the metadata tree. @throws error invalid_argument: index >= channel_count.
     channel_editor channel(std::uint64_t index);

@@ -13,7 +13,8 @@ bool same(const wire::info_frame& a, const wire::info_frame& b) {
            a.info.nominal_rate_hz == b.info.nominal_rate_hz && a.info.format == b.info.format &&
            a.info.source_id == b.info.source_id && a.info.desc == b.info.desc && a.info.uid == b.info.uid &&
            a.info.host == b.info.host && a.info.session == b.info.session && a.info.created_at == b.info.created_at &&
-           a.order == b.order && a.origin == b.origin && a.service == b.service && a.next_sequence == b.next_sequence;
+           a.order == b.order && a.info.origin == b.info.origin && a.info.relays == b.info.relays &&
+           a.service == b.service && a.next_sequence == b.next_sequence;
 }
 
 } // namespace

@@ -48,6 +48,18 @@ datagram beacon_with(const beacon& b, const advert& a) {
     return encode_beacon(key, id(1), b, items);
 }
 
+TEST(BeaconCodec, ARelayedStreamSaysWhereItComesFrom) {
+    advert relayed = full_advert();
+    relayed.info.origin = "feedface";
+    relayed.info.relays = {"one", "two"};
+    message m;
+    ASSERT_EQ(decode(beacon_with(head(), relayed), key, m), beacon_error::none);
+    const stream_info& came = std::get<beacon>(m.body).adverts.at(0).info;
+    EXPECT_EQ(came.origin, relayed.info.origin);
+    EXPECT_EQ(came.relays, relayed.info.relays);
+    EXPECT_FALSE(relayed == full_advert()) << "a change to be told of";
+}
+
 TEST(BeaconCodec, ABeaconComesBackAsItWas) {
     std::size_t left_out = 0;
     const datagram item = encode_advert(full_advert(), left_out);

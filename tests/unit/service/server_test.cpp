@@ -224,7 +224,7 @@ TEST_F(Replay, BeginsLaterWhereThatIsKeptNoLonger) {
 
 TEST_F(Replay, CountsFromItsSegment) {
     fill(1000, 1u << 20);
-    who.past.base = 400;
+    who.past.base = who.past.begin = 400;
     std::uint64_t first = 0;
     EXPECT_EQ(fetch(0, 10'000, first), 600u);
     EXPECT_EQ(first, 0u);

@@ -28,7 +28,8 @@ info_frame full_frame() {
     frame.info.session = "s1";
     frame.info.created_at = 1234.5;
     frame.order = std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
-    frame.origin = "fedcba9876543210fedcba9876543210";
+    frame.info.relays = {"relay-1", "relay-2"};
+    frame.info.origin = "fedcba9876543210fedcba9876543210";
     frame.service = {"zmq+tcp://[::1]:5", "posix+tcp://*:6"};
     frame.next_sequence = 1ull << 40;
     return frame;
@@ -47,7 +48,8 @@ void expect_equal(const info_frame& a, const info_frame& b) {
     EXPECT_EQ(a.info.session, b.info.session);
     EXPECT_EQ(a.info.created_at, b.info.created_at);
     EXPECT_EQ(a.order, b.order);
-    EXPECT_EQ(a.origin, b.origin);
+    EXPECT_EQ(a.info.origin, b.info.origin);
+    EXPECT_EQ(a.info.relays, b.info.relays);
     EXPECT_EQ(a.service, b.service);
     EXPECT_EQ(a.next_sequence, b.next_sequence);
 }
@@ -175,11 +177,11 @@ TEST(InfoFrame, RefusesOtherVersionsOrdersAndKinds) {
 TEST(InfoFrame, EveryTruncationIsRefused) {
     const auto bytes = encode_info(full_frame());
     info_frame out;
-    out.origin = "before";
+    out.info.origin = "before";
     for (std::size_t size = 0; size < bytes.size(); ++size)
         ASSERT_EQ(decode_info(exact_copy(bytes_view(bytes).first(size)), out), frame_error::truncated) << size;
     EXPECT_EQ(decode_info(join({bytes, byte_string{0xc0}}), out), frame_error::trailing);
-    EXPECT_EQ(out.origin, "before") << "a refused frame changed the result";
+    EXPECT_EQ(out.info.origin, "before") << "a refused frame changed the result";
 }
 
 TEST(InfoFrame, MetadataMustHaveItsShape) {

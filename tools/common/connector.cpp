@@ -1,4 +1,4 @@
-#include "sub/connector.hpp"
+#include "common/connector.hpp"
 
 #include <atomic>
 #include <cerrno>
