@@ -79,7 +79,7 @@ void outlet_impl::advertise(const std::vector<std::string>& asked) {
     if (advert_.endpoints.empty())
         return;
     ctx_->discovery.advertise(advert_);
-    if (info_.source_id.empty())
+    if (info_.source_id.empty() && info_.origin.empty())
         ctx_->log->warn("no_source_id", {{"stream", info_.name}},
                         "the stream has no source id: when its outlet is restarted, inlets cannot know that it is the "
                         "same source, and their streams are lost; set stream_info::source_id");

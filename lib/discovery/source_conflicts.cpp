@@ -13,7 +13,8 @@ constexpr std::size_t most_of_a_source = 8;
 
 void source_conflicts::add(const participant_id& of, const advert& a, const std::string& host, time_point now) {
     const std::string& id = a.info.source_id;
-    if (id.empty() || source_of_.contains(a.info.uid) || streams_.count(id) >= most_of_a_source)
+    if (id.empty() || !a.info.origin.empty() || source_of_.contains(a.info.uid) ||
+        streams_.count(id) >= most_of_a_source)
         return;
     const stream fresh{a.info.uid, of, '"' + a.info.name + "\" (" + a.info.uid + ") on " + host};
     const auto [first, last] = streams_.equal_range(id);

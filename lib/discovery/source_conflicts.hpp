@@ -22,7 +22,8 @@ struct source_conflict {
 
 /// Finds source_conflicts among the streams that it is told of. Both streams have to live on for a moment, so that an
 /// outlet which takes the place of another one in order is none, and one that was killed is not taken for alive: its
-/// context is not heard again. Each source id is told once. A pure state machine: time is an argument, no threads.
+/// context is not heard again; what relays repeat does not count. Each source id is told once. A pure state machine:
+/// time is an argument, no threads.
 class source_conflicts {
 public:
     static constexpr std::chrono::milliseconds persistence{100};
