@@ -68,8 +68,8 @@ class Relay(ToolTest):
         pub = self.pub("--session", self.session, "--format", "string", "--channels", 1, "--rate", 0, "--interval",
                        0.01, "--bind", self.links()[0])
         relay = self.relay("--connect", pub.endpoint(), "--bind", self.links()[3])
-        sub = self.subscribe("--connect", relay.wait_event("ready")["endpoints"][0], "--output", self.folder / "far.csv",
-                             "--count", 20, "--sequence")
+        sub = self.subscribe("--connect", relay.wait_event("ready")["endpoints"][0], "--count", 20, "--sequence",
+                             "--output", self.folder / "far.csv")
         self.ends(sub)
         for sequence, _, values in self.rows(self.folder / "far.csv"):
             self.assertEqual(values, [str(sequence)])
@@ -78,8 +78,8 @@ class Relay(ToolTest):
 
     def test_loss_before_the_relay_is_visible_behind_it(self):
         # The relay is stopped for longer than its outlet's and the kernel's buffers reach.
-        pub = self.pub("--session", self.session, "--signal", "counter", "--format", "int64", "--channels", 128, "--bind",
-                       self.links()[2], "--rate", 5000, "--buffer", "0.1")
+        pub = self.pub("--session", self.session, "--signal", "counter", "--format", "int64", "--channels", 128,
+                       "--bind", self.links()[2], "--rate", 5000, "--buffer", "0.1")
         relay = self.relay("--connect", pub.endpoint(), "--bind", self.links()[1])
         far = self.subscribe("--connect", relay.wait_event("ready")["endpoints"][0], "--output-format", "none")
         far.wait_event("status")
