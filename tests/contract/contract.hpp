@@ -198,7 +198,8 @@ template<class A, class B>
     if (std::size(actual) != std::size(expected))
         return ::testing::AssertionFailure() << std::size(actual) << " values instead of " << std::size(expected);
     if constexpr (std::is_arithmetic_v<value>) // all at once: sanitizers make every access slow
-        if (std::memcmp(std::data(actual), std::data(expected), std::size(actual) * sizeof(value)) == 0)
+        if (std::size(actual) == 0 ||
+            std::memcmp(std::data(actual), std::data(expected), std::size(actual) * sizeof(value)) == 0)
             return ::testing::AssertionSuccess();
     for (std::size_t i = 0; i < std::size(actual); ++i) {
         if constexpr (std::is_arithmetic_v<value>) {
