@@ -13,7 +13,7 @@ std::atomic<std::uint64_t> taken{0};
 
 // This program's malloc stands before the C library's, for all libraries in the process; glibc documents this way of
 // replacing it, and offers its own under these names. What is not replaced here (free) fits, as the memory is glibc's.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifdef RIVULET_COUNTS_ALLOCATIONS
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);

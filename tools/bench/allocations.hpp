@@ -2,9 +2,18 @@
 
 #include <cstdint>
 
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define RIVULET_COUNTS_ALLOCATIONS
+#endif
+#ifdef __has_feature // clang
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#undef RIVULET_COUNTS_ALLOCATIONS
+#endif
+#endif
+
 namespace rivulet::tools::bench {
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifdef RIVULET_COUNTS_ALLOCATIONS
 inline constexpr bool can_count_allocations = true;
 #else
 inline constexpr bool can_count_allocations = false;

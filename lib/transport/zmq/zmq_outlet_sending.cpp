@@ -244,7 +244,7 @@ bool zmq_outlet_link::progress(time_point now, poll_set& wait) {
 /// Disconnects those who still hold the frame: whoever cannot take bytes, or after more patience whoever it is (if
 /// nobody is full, libzmq's I/O thread waits for a CPU).
 void zmq_outlet_link::kick_late(time_point now, bool all) {
-    const bool only_if_full = !all && now < send_deadline_ + io_thread_patience;
+    const bool only_if_full = !all && now < platform::deadline_after(send_deadline_, io_thread_patience);
     for (const pending_frame& p : pending_) {
         if (p.plain) {
             for (const auto& [key, subscriptions] : plain_peers_)
@@ -264,6 +264,7 @@ void zmq_outlet_link::kick_late(time_point now, bool all) {
 
 void zmq_outlet_link::abort_send() {
     const std::lock_guard lock(mutex_);
+    send_deadline_ = platform::clock::now() - io_thread_patience; // later looks are as strict
     kick_late(platform::clock::now(), true);
     next_look_ = platform::clock::now() + look_again;
 }
