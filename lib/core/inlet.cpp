@@ -20,8 +20,11 @@ detail::inlet_impl& alive(const std::unique_ptr<detail::inlet_impl>& impl) {
 
 /// A forked child must not touch sockets and threads that are its parent's: it lets go of them without a word.
 void let_go(std::unique_ptr<detail::inlet_impl>& impl) noexcept {
-    if (impl && impl->inert())
-        (void)impl.release();
+    if (!impl)
+        return;
+    if (impl->inert())
+        return (void)impl.release();
+    impl->close();
     impl.reset();
 }
 

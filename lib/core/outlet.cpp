@@ -14,9 +14,13 @@ detail::outlet_impl& alive(const std::unique_ptr<detail::outlet_impl>& impl) {
 }
 
 /// A forked child must not touch sockets and threads that are its parent's: it lets go of them without a word.
+/// The handle itself changes only when no callback runs any more that may use it.
 void let_go(std::unique_ptr<detail::outlet_impl>& impl) noexcept {
-    if (impl && impl->inert())
-        (void)impl.release();
+    if (!impl)
+        return;
+    if (impl->inert())
+        return (void)impl.release();
+    impl->stop();
     impl.reset();
 }
 
