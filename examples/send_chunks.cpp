@@ -36,7 +36,8 @@ int main(int argc, char** argv) try {
                          .type = "Ephys",
                          .channel_count = channels,
                          .nominal_rate_hz = 30000,
-                         .format = rivulet::channel_format::int16},
+                         .format = rivulet::channel_format::int16,
+                         .source_id = "amplifier-1"},
                         {.endpoints = {endpoint}}};
     std::printf("listening on %s\n", out.endpoints().front().c_str());
     std::fflush(stdout);

@@ -26,7 +26,8 @@ int main(int argc, char** argv) try {
     rivulet::outlet out{{.name = "events",
                          .type = "Markers",
                          .nominal_rate_hz = rivulet::irregular,
-                         .format = rivulet::channel_format::string},
+                         .format = rivulet::channel_format::string,
+                         .source_id = "markers-1"},
                         {.endpoints = {endpoint}}};
     std::printf("listening on %s\n", out.endpoints().front().c_str());
     std::fflush(stdout);

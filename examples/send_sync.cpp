@@ -25,8 +25,9 @@ int main(int argc, char** argv) try {
     const std::string endpoint = argc > 1 ? argv[1] : "zmq+tcp://*:5555";
     const int chunks = argc > 2 ? std::atoi(argv[2]) : 10000;
 
-    rivulet::outlet out{{.name = "probe", .type = "Ephys", .channel_count = channels, .nominal_rate_hz = 30000},
-                        {.endpoints = {endpoint}, .mode = rivulet::delivery::sync, .send_timeout = 2s}};
+    rivulet::outlet out{
+        {.name = "probe", .type = "Ephys", .channel_count = channels, .nominal_rate_hz = 30000, .source_id = "probe-1"},
+        {.endpoints = {endpoint}, .mode = rivulet::delivery::sync, .send_timeout = 2s}};
     out.on_consumer([](const rivulet::consumer_event& e) {
         if (e.what == rivulet::consumer_event::kind::kicked)
             std::fprintf(stderr, "%s did not keep up and was disconnected\n", e.name.c_str());
