@@ -72,7 +72,8 @@ class Deployment(ToolTest):
         self.assertEqual(service["spec"]["ports"][0]["port"], 16700)
         settings = self.file("rivulet.toml", kinds["ConfigMap", "rivulet"]["data"]["rivulet.toml"])
         self.assertIn('known_peers = ["publishers"]', settings.read_text())
-        checked = output(str(BIN / "stream-ls"), "--config", str(settings), "--quiet", "--timeout", "0.2")
+        checked = output(str(BIN / "stream-ls"), "--config", str(settings), "--quiet", "--timeout", "0.2",
+                         "--session", f"deployment-{os.getpid()}")
         self.assertEqual(checked.returncode, 3, f"the configuration is refused: {checked.stdout}")
         for kind in (("StatefulSet", "publisher"), ("Deployment", "subscriber")):
             spec = kinds[kind]["spec"]

@@ -111,7 +111,12 @@ public:
     /// Stops all its threads, and returns when they are.
     bool stop() const {
         signal(SIGSTOP);
-        return waiting::eventually([&] { return waiting::thread_state(pid_, pid_) == 'T'; });
+        return waiting::eventually([&] {
+            for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task"))
+                if (waiting::thread_state(pid_, std::stoi(thread.path().filename().string())) != 'T')
+                    return false;
+            return true;
+        });
     }
     /// True once its first thread waits for something that does not come.
     bool blocked() const { return waiting::blocks(pid_, pid_); }

@@ -2,6 +2,7 @@
 
 #include <rivulet/error.hpp>
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
 #include <cerrno>
@@ -136,8 +137,10 @@ std::vector<transport::endpoint> with_addresses(const transport::endpoint& where
             std::array<char, NI_MAXHOST> host{};
             if (::getnameinfo(address.get(), address.size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
                 continue;
-            result.push_back(where);
-            result.back().host = host.data();
+            transport::endpoint numeric = where;
+            numeric.host = host.data();
+            if (std::ranges::find(result, numeric.host, &transport::endpoint::host) == result.end())
+                result.push_back(std::move(numeric)); // a hosts file may name an address twice
         }
     } catch (const error&) {
         result.clear();
