@@ -195,6 +195,7 @@ bool relay::all_over() const {
 
 /// Relays what is there and not relayed yet.
 void relay::look_around() {
+    std::erase_if(not_before_, [time = local_clock()](const auto& one) { return one.second <= time; });
     for (const stream_event& event : search_->take_events())
         if (event.what == stream_event::kind::disappeared)
             not_before_.erase(event.stream.info.uid);
@@ -225,7 +226,7 @@ void relay::refuse(const stream_info& info, const std::string& why) {
 }
 
 bool relay::is_known(const found_stream& stream) const {
-    if (const auto at = not_before_.find(stream.info.uid); at != not_before_.end() && local_clock() < at->second)
+    if (not_before_.contains(stream.info.uid))
         return true;
     return std::ranges::any_of(routes_, [&](const auto& one) {
         if (one->found() && one->found()->info.lineage() == stream.info.lineage())
