@@ -163,9 +163,6 @@ class Engine:
     def topology(self, file, label, settings):
         return Topology(self, file, label, settings)
 
-    def close(self):
-        pass
-
 
 class Topology:
     def __init__(self, engine, file, label, settings):

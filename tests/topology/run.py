@@ -234,34 +234,31 @@ def fault_publisher_killed(engine):
     return run, "a new segment, nothing lost within either"
 
 
-def fault_subscriber_paused(engine):
-    run = Run(engine, "subscriber-paused", "one-to-one.yaml", seconds=LONG)
+def loses_nothing(run, disturb, restore):
+    """Disturbs the subscriber for three seconds; its summary."""
     run.up()
     sub = run.one("sub")
     run.flows(sub)
-    sub.pause()
-    time.sleep(3)  # how long it is paused
-    sub.unpause()
+    disturb(sub)
+    time.sleep(3)  # how long it is disturbed
+    restore(sub)
     run.flows(sub)
     summary = end_of(run)
     whole(summary)
     expect(summary["dropped"] == 0 and summary["segments"] == 1, f"{summary}")
+    return summary
+
+
+def fault_subscriber_paused(engine):
+    run = Run(engine, "subscriber-paused", "one-to-one.yaml", seconds=LONG)
+    summary = loses_nothing(run, lambda sub: sub.pause(), lambda sub: sub.unpause())
     expect(summary["age_ms"]["max"] > 1500, f"the pause does not show in the ages: {summary}")
     return run, f"nothing lost; the oldest sample came {summary['age_ms']['max'] / 1000:.1f} s late"
 
 
 def fault_network_cut(engine):
     run = Run(engine, "network-cut", "one-to-one.yaml", seconds=LONG, link="posix/tcp", **LIVELY)
-    run.up()
-    sub = run.one("sub")
-    run.flows(sub)
-    sub.disconnect()
-    time.sleep(3)  # how long it is cut
-    sub.connect()
-    run.flows(sub)
-    summary = end_of(run)
-    whole(summary)
-    expect(summary["dropped"] == 0 and summary["segments"] == 1, f"{summary}")
+    loses_nothing(run, lambda sub: sub.disconnect(), lambda sub: sub.connect())
     return run, "went on where it was, nothing lost or repeated"
 
 
@@ -445,7 +442,6 @@ def main():
 
     with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
         list(pool.map(work, jobs(options.quick, options.only)))
-    engine.close()
     rows.sort(key=lambda row: (row.topology, row.link, row.subscriber))
     print(table(rows))
     print("\n".join(["", *sorted(lines)]))
