@@ -1,3 +1,4 @@
+#include "bench/group_builder.hpp"
 #include "bench/plans.hpp"
 
 #include "common/numbers.hpp"
@@ -91,25 +92,12 @@ plan capacity_plan(const bench_options& o, const surroundings& around) {
                     w.warm_up_s = 0.3 * o.seconds;
                     w.buffer_bytes = o.buffer_bytes;
                     w.copy_out = true;
-                    group g;
-                    const auto add = [&](way how, const std::string& name, std::optional<std::size_t> base) {
-                        w.how = how;
-                        g.push_back({{to_string(link), name, int16 ? "int16" : "float32", number_text(rate),
-                                      number_text(chunk), number_text(n)},
-                                     [w, limit, &around] { return most_channels_of(w, limit, around); },
-                                     {},
-                                     base});
-                        return g.size() - 1;
-                    };
-                    std::vector<std::pair<way, std::size_t>> plain;
-                    for (const mode& m : o.modes.value_or(modes)) {
-                        const way base = baseline_of(m.how, link);
-                        auto at = std::ranges::find(plain, base, &std::pair<way, std::size_t>::first);
-                        if (at == plain.end())
-                            at = plain.insert(plain.end(), {base, add(base, to_string(base), {})});
-                        add(m.how, to_string(m.how), at->second);
-                    }
-                    p.groups.push_back(std::move(g));
+                    group_builder cells(
+                        [limit, &around](const work& one) { return most_channels_of(one, limit, around); }, {},
+                        {int16 ? "int16" : "float32", number_text(rate), number_text(chunk), number_text(n)});
+                    for (const mode& m : o.modes.value_or(modes))
+                        cells.add_ours(w, m);
+                    p.groups.push_back(cells.take());
                 }
     };
     for (const bool int16 : formats)

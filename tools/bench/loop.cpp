@@ -1,4 +1,5 @@
 #include "bench/distribution.hpp"
+#include "bench/pacing.hpp"
 #include "bench/plain_sockets.hpp"
 #include "bench/plans.hpp"
 
@@ -13,7 +14,6 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
-#include <ctime>
 #include <fmt/format.h>
 #include <msgpack.hpp>
 #include <mutex>
@@ -90,7 +90,8 @@ public:
             const double due = std::max(begun + static_cast<double>(sequence) * period, next_not_before_);
             if (due >= end && measured > 0)
                 break;
-            sleep_until(due);
+            if (local_clock() < due)
+                sleep_until(due);
             const double made = local_clock();
             for (std::size_t c = 0; c < values_.size(); ++c)
                 values_[c] = static_cast<float>(state_ + std::sin(0.01 * static_cast<double>(sequence + c)));
@@ -138,12 +139,6 @@ private:
         for (std::size_t i = 0; i < spans.size(); ++i)
             phases_[i].add(spans[i] * 1e6);
     }
-    static void sleep_until(double when) {
-        const double whole = std::floor(when);
-        const timespec until{static_cast<time_t>(whole), static_cast<long>((when - whole) * 1e9)};
-        while (local_clock() < when)
-            ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-    }
 
     const work work_;
     std::vector<float> values_;
@@ -157,9 +152,8 @@ private:
 // --- over Rivulet ---------------------------------------------------------------------------------------------------
 
 void produce(const work& w, bool on_io_thread, const std::string& path, const surroundings& around, worker_link& link) {
-    const bool host = w.over == carrier::posix_tcp || w.over == carrier::zmq_tcp;
     outlet out({.name = "loop", .channel_count = w.channels, .nominal_rate_hz = w.rate_hz},
-               {.endpoints = {fmt::format("{}://{}", to_string(w.over), host ? "127.0.0.1:*" : path)},
+               {.endpoints = {own_endpoint(w.over, path)},
                 .mode = w.how == way::sync ? delivery::sync : delivery::async,
                 .ctx = context(around.settings)});
     rounds all(w);

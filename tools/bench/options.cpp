@@ -106,7 +106,7 @@ void add_subcommands(CLI::App& app, bench_options& o) {
     add_modes(*matrix, o, "async, async-wait, sync, each also with -spin (default: sync,async)");
     add_modes(*latency, o, "async, async-wait, sync, each also with -spin: the inlet spins (default: all but wait)");
     add_modes(*throughput, o, "async (loses), async-wait, sync (do not), each also with -spin (default: all three)");
-    add_modes(*capacity, o, "async, async-wait, sync (default: sync,async)");
+    add_modes(*capacity, o, "async, async-wait, sync, each also with -spin (default: sync,async)");
     add_modes(*loop, o, "async, sync, each also with -spin: the inlet spins (default: async,sync,async-spin)");
     add_integers(*matrix, "--channels", o.channels, 1, 1u << 20, "Channels (default: 1000)");
     add_integers(*latency, "--channels", o.channels, 1, 1u << 20, "Channels (default: 1,64)");

@@ -11,12 +11,6 @@ namespace {
 constexpr auto patience = std::chrono::seconds(30);
 constexpr std::size_t pull_bytes = 64u << 10;
 
-std::string endpoint_of(const work& w, const std::string& path, std::size_t stream) {
-    const bool host = w.over == carrier::posix_tcp || w.over == carrier::zmq_tcp;
-    return host ? fmt::format("{}://127.0.0.1:*", to_string(w.over))
-                : fmt::format("{}://{}{}", to_string(w.over), path, stream);
-}
-
 } // namespace
 
 rivulet_sender::rivulet_sender(const work& w, const std::string& path, const config& settings)
@@ -28,7 +22,7 @@ rivulet_sender::rivulet_sender(const work& w, const std::string& path, const con
                                .nominal_rate_hz = w.rate_hz,
                                .format = w.int16 ? channel_format::int16 : channel_format::float32};
         const outlet& out = outlets_.emplace_back(
-            info, outlet_options{.endpoints = {endpoint_of(w, path, i)},
+            info, outlet_options{.endpoints = {own_endpoint(w.over, fmt::format("{}{}", path, i))},
                                  .mode = w.how == way::sync ? delivery::sync : delivery::async,
                                  .full = w.how == way::async_wait ? on_full::wait : on_full::drop_oldest,
                                  .buffer = w.buffer_bytes,

@@ -108,14 +108,12 @@ findings idle_streams(carrier over, std::uint64_t streams, double seconds, const
     beacons.wait_ready(around.stop, patience_s);
     worker outlets("outlets", [&](worker_link& link) {
         const context ctx(settings);
-        const bool host = over == carrier::posix_tcp || over == carrier::zmq_tcp;
         std::vector<outlet> all;
         std::string endpoints;
         const double begun = local_clock();
         for (std::uint64_t i = 0; i < streams; ++i) {
-            const std::string where = host ? std::string("127.0.0.1:*") : fmt::format("{}{}", path, i);
-            all.emplace_back(info_of(i),
-                             outlet_options{.endpoints = {fmt::format("{}://{}", to_string(over), where)}, .ctx = ctx});
+            all.emplace_back(info_of(i), outlet_options{.endpoints = {own_endpoint(over, fmt::format("{}{}", path, i))},
+                                                        .ctx = ctx});
             endpoints += all.back().endpoints().front() + ' ';
         }
         const double opened = (local_clock() - begun) / static_cast<double>(streams) * 1e6;

@@ -1,6 +1,7 @@
 #include "bench/transfer.hpp"
 
 #include "bench/distribution.hpp"
+#include "bench/pacing.hpp"
 #include "bench/plain_sockets.hpp"
 #include "bench/plain_zmq.hpp"
 #include "bench/rivulet_ends.hpp"
@@ -9,8 +10,6 @@
 #include <rivulet/clock.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <ctime>
 #include <fmt/format.h>
 #include <limits>
 
@@ -33,14 +32,6 @@ private:
 
 /// How often this process has slept until a push was due: system calls that are not the library's.
 std::uint64_t sleeps = 0;
-
-void sleep_until(double when) {
-    ++sleeps;
-    const double whole = std::floor(when);
-    const timespec until{static_cast<time_t>(whole), static_cast<long>((when - whole) * 1e9)};
-    while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
-    }
-}
 
 void report_usage(const worker_link& link, const usage& used) {
     link.report("cpu_s", used.cpu_s);
@@ -73,8 +64,10 @@ std::uint64_t push_all(const work& w, double seconds, Sender& sender, const std:
     std::uint64_t pushed = 0;
     while (pushed < w.max_chunks && at < begun + seconds) {
         if (period > 0)
-            if (const double due = begun + static_cast<double>(pushed) * period; local_clock() < due)
+            if (const double due = begun + static_cast<double>(pushed) * period; local_clock() < due) {
+                ++sleeps;
                 sleep_until(due);
+            }
         at = local_clock();
         const std::uint64_t until = std::min(pushed + looks_every, w.max_chunks);
         for (; pushed < until; ++pushed) {

@@ -1,3 +1,4 @@
+#include "bench/group_builder.hpp"
 #include "bench/plans.hpp"
 #include "bench/usage.hpp"
 
@@ -28,51 +29,12 @@ findings count_calls(work w, const surroundings& around) {
     return counted;
 }
 
-/// Builds the group of one link: its plain loops, then ours, each compared with its own plain loop.
-class group_builder {
-public:
-    group_builder(const surroundings& around, std::vector<std::string> more_labels, bool counts)
-        : around_(around), more_labels_(std::move(more_labels)), counts_(counts) {}
-
-    void add_ours(const work& w, const mode& m) {
-        work ours = w;
-        ours.how = m.how;
-        if (m.spin)
-            ours.busy_poll = std::chrono::milliseconds(2);
-        std::optional<std::size_t> base;
-        if (w.consumers > 0)
-            base = plain(w, baseline_of(m.how, w.over));
-        add(ours, to_string(m), base);
-    }
-    /// The cell of a plain loop; made at its first use.
-    std::size_t plain(const work& w, way how) {
-        for (std::size_t i = 0; i < cells_.size(); ++i)
-            if (cells_[i].labels[1] == to_string(how))
-                return i;
-        work loop = w;
-        loop.how = how;
-        return add(loop, to_string(how), std::nullopt);
-    }
-    std::size_t add(const work& w, const std::string& name, std::optional<std::size_t> baseline) {
-        cell c;
-        c.labels = {to_string(w.over), name};
-        c.labels.insert(c.labels.end(), more_labels_.begin(), more_labels_.end());
-        c.measure = [w, &around = around_] { return transfer(w, around); };
-        if (counts_ && w.consumers > 0 && w.how != way::nothing && w.how != way::plain_batched)
-            c.count = [w, &around = around_] { return count_calls(w, around); };
-        c.baseline = baseline;
-        c.pacing = w.how == way::nothing;
-        cells_.push_back(std::move(c));
-        return cells_.size() - 1;
-    }
-    group take() { return std::move(cells_); }
-
-private:
-    const surroundings& around_;
-    std::vector<std::string> more_labels_;
-    bool counts_;
-    group cells_;
-};
+group_builder transfers(const surroundings& around, std::vector<std::string> more_labels, bool counts) {
+    group_builder::measurement count;
+    if (counts)
+        count = [&around](const work& w) { return count_calls(w, around); };
+    return {[&around](const work& w) { return transfer(w, around); }, std::move(count), std::move(more_labels)};
+}
 
 template<class T>
 std::vector<T> list(const std::optional<std::vector<T>>& given, bool quick, std::vector<T> full, std::vector<T> small) {
@@ -154,7 +116,7 @@ plan raw_plan(const bench_options& o, const surroundings& around) {
             work w = base_work(o);
             set_size(w, bytes);
             w.consumers = std::max<std::uint64_t>(consumers, 1);
-            group_builder cells(around, {number_text(w.chunk_bytes()), number_text(w.consumers)}, true);
+            group_builder cells = transfers(around, {number_text(w.chunk_bytes()), number_text(w.consumers)}, true);
             group g = [&] {
                 for (const carrier link : all_links()) {
                     w.over = link;
@@ -222,7 +184,7 @@ plan matrix_plan(const bench_options& o, const surroundings& around) {
                         w.chunk = chunk;
                         w.consumers = consumers;
                         w.copy_out = true;
-                        group_builder cells(
+                        group_builder cells = transfers(
                             around,
                             {number_text(channels), number_text(rate), number_text(chunk), number_text(consumers)},
                             true);
@@ -266,8 +228,8 @@ plan latency_plan(const bench_options& o, const surroundings& around) {
                     w.channels = channels;
                     w.rate_hz = rate;
                     w.latency = true;
-                    group_builder cells(around, {number_text(streams), number_text(channels), number_text(w.rate_hz)},
-                                        false);
+                    group_builder cells =
+                        transfers(around, {number_text(streams), number_text(channels), number_text(w.rate_hz)}, false);
                     for (const mode& m : list(o.modes, o.quick, all, {mode{way::async}, mode{way::sync}}))
                         cells.add_ours(w, m);
                     p.groups.push_back(cells.take());
@@ -300,10 +262,10 @@ plan throughput_plan(const bench_options& o, const surroundings& around) {
                 w.over = link;
                 w.consumers = consumers;
                 set_size(w, bytes);
-                group_builder cells(around,
-                                    {number_text(w.channels), number_text(w.chunk), number_text(w.chunk_bytes()),
-                                     number_text(consumers)},
-                                    false);
+                group_builder cells = transfers(around,
+                                                {number_text(w.channels), number_text(w.chunk),
+                                                 number_text(w.chunk_bytes()), number_text(consumers)},
+                                                false);
                 if (!is_zmq(link) && w.chunk_bytes() < 16000 && consumers > 0)
                     cells.plain(w, way::plain_batched);
                 if (is_zmq(link) && consumers > 0)

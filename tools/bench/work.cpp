@@ -33,6 +33,11 @@ const char* to_string(way w) noexcept {
     return "";
 }
 
+std::string own_endpoint(carrier c, const std::string& path) {
+    const bool host = c == carrier::posix_tcp || c == carrier::zmq_tcp;
+    return std::string(to_string(c)) + "://" + (host ? "127.0.0.1:*" : path);
+}
+
 way baseline_of(way w, carrier c) noexcept {
     if (!is_zmq(c))
         return way::plain;

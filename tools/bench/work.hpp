@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace rivulet::tools::bench {
@@ -31,6 +32,8 @@ constexpr bool is_ours(way w) noexcept { return w == way::async || w == way::asy
 /// "posix+tcp", as in an endpoint.
 const char* to_string(carrier c) noexcept;
 const char* to_string(way w) noexcept;
+/// Where an outlet of a measurement listens: any port of this host, or a socket at `path`.
+std::string own_endpoint(carrier c, const std::string& path);
 
 /// The loop that does what `w` does over `c` without Rivulet.
 way baseline_of(way w, carrier c) noexcept;
