@@ -1,5 +1,6 @@
 #include "core/inlet_service.hpp"
 
+#include "platform/wait.hpp"
 #include "service/time_keeper.hpp"
 
 #include <rivulet/error.hpp>
@@ -34,10 +35,7 @@ public:
     std::optional<T> wait(time_point deadline) {
         std::unique_lock lock(mutex_);
         const auto ready = [&] { return value_.has_value(); };
-        if (deadline == time_point::max())
-            there_.wait(lock, ready);
-        else
-            there_.wait_until(lock, deadline, ready);
+        platform::wait_until(there_, lock, deadline, ready);
         return std::move(value_);
     }
 

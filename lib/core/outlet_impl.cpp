@@ -3,6 +3,7 @@
 #include "core/convert.hpp"
 #include "core/identity.hpp"
 #include "core/limits.hpp"
+#include "platform/wait.hpp"
 #include "transport/endpoint_choice.hpp"
 
 #include <algorithm>
@@ -359,11 +360,7 @@ bool outlet_impl::wait_for_consumers(std::chrono::nanoseconds timeout, std::size
         throw error(errc::closed, title() + ": it belongs to the parent process; make outlets after fork");
     std::unique_lock lock(consumers_mutex_);
     const auto ready = [&] { return stopping_.load() || consumer_count() >= count; };
-    const time_point deadline = deadline_after(clock::now(), timeout);
-    if (deadline == time_point::max())
-        consumers_changed_.wait(lock, ready);
-    else
-        consumers_changed_.wait_until(lock, deadline, ready);
+    platform::wait_until(consumers_changed_, lock, deadline_after(clock::now(), timeout), ready);
     return consumer_count() >= count && !stopping_.load();
 }
 

@@ -1,6 +1,7 @@
 #include <rivulet/remote.hpp>
 
 #include "core/context_impl.hpp"
+#include "platform/wait.hpp"
 #include "service/client.hpp"
 #include "wire/info_frame.hpp"
 
@@ -66,12 +67,7 @@ private:
 
     bool wait_until_open_are_at_most(std::size_t count, time_point deadline) {
         std::unique_lock lock(mutex_);
-        const auto few = [&] { return open_ <= count; };
-        if (deadline == time_point::max()) {
-            answered_.wait(lock, few);
-            return true;
-        }
-        return answered_.wait_until(lock, deadline, few);
+        return platform::wait_until(answered_, lock, deadline, [&] { return open_ <= count; });
     }
 
     detail::context_impl& ctx_;

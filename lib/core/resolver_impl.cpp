@@ -1,6 +1,6 @@
 #include "core/resolver_impl.hpp"
 
-#include "platform/futex.hpp"
+#include "platform/wait.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -177,11 +177,7 @@ bool resolver_impl::wait(std::chrono::nanoseconds timeout, Condition condition) 
         return false;
     std::unique_lock lock(mutex_);
     const auto ready = [&] { return closed_ || condition(); };
-    const time_point deadline = platform::deadline_after(clock::now(), timeout);
-    if (deadline == time_point::max())
-        changed_.wait(lock, ready);
-    else
-        changed_.wait_until(lock, deadline, ready);
+    platform::wait_until(changed_, lock, platform::deadline_after(clock::now(), timeout), ready);
     return condition();
 }
 

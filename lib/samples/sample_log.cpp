@@ -1,5 +1,7 @@
 #include "samples/sample_log.hpp"
 
+#include "platform/wait.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -232,11 +234,7 @@ bool sample_log::wait_for_room(platform::time_point deadline) {
     std::unique_lock lock(mutex_);
     // Announced anew after every look: the last announcement may have been answered, and the room taken back since.
     const auto ready = [&] { return interrupted_ || room_or_announce_locked(); };
-    if (deadline == platform::time_point::max())
-        room_.wait(lock, ready);
-    else if (!room_.wait_until(lock, deadline, ready))
-        return false;
-    return !interrupted_;
+    return platform::wait_until(room_, lock, deadline, ready) && !interrupted_;
 }
 
 void sample_log::interrupt_wait() {

@@ -1,5 +1,6 @@
 #include "service/time_keeper.hpp"
 
+#include "platform/wait.hpp"
 #include "service/client.hpp"
 #include "transport/io_context.hpp"
 
@@ -40,10 +41,7 @@ void time_keeper::close() {
 std::optional<clock::offset_estimate> time_keeper::estimate(time_point deadline) {
     std::unique_lock lock(mutex_);
     const auto ready = [&] { return closed_ || estimator_.estimate(local_clock()).has_value(); };
-    if (deadline == time_point::max())
-        changed_.wait(lock, ready);
-    else
-        changed_.wait_until(lock, deadline, ready);
+    platform::wait_until(changed_, lock, deadline, ready);
     return estimator_.estimate(local_clock());
 }
 
