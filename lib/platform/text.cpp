@@ -100,6 +100,8 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
     if (text.empty() || text.size() > longest)
         return best;
     for (const std::string_view candidate : candidates) {
+        if (std::max(text.size(), candidate.size()) - std::min(text.size(), candidate.size()) > 2)
+            continue; // each letter more is a slip
         const std::size_t count = slips(text, candidate);
         if (count <= (candidate.size() >= 6 ? 2u : 1u) && count < best_slips) {
             best = candidate;

@@ -1,4 +1,5 @@
 #include "fuzz_target.hpp"
+#include "msgpack_mutator.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,8 @@
 
 // Runs a fuzz target on files, and on all files of folders, given as arguments: what libFuzzer's own main does with a
 // corpus, for compilers without libFuzzer.
+
+std::size_t LLVMFuzzerMutate(std::uint8_t*, std::size_t size, std::size_t) { return size; }
 
 namespace {
 

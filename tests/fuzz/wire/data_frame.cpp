@@ -1,4 +1,5 @@
 #include "fuzz_target.hpp"
+#include "msgpack_mutator.hpp"
 
 #include <wire/frame.hpp>
 
@@ -43,12 +44,17 @@ std::vector<std::byte> encode_again(const wire::data_view& view) {
 
 } // namespace
 
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+    return fuzz::mutate_msgpack(data, size, max_size, seed);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const wire::bytes_view frame = fuzz::as_view(data, size);
     static wire::data_parser whole_parser;
     static wire::data_parser other_parser;
     wire::data_view whole;
-    const bool accepted = whole_parser.parse(frame, {}, whole) == wire::frame_error::none;
+    const bool accepted = fuzz::count(whole_parser.parse(frame, {}, whole) == wire::frame_error::none);
 
     // In two parts it is accepted at the payload's beginning, and nowhere else.
     for (std::size_t cut = size - std::min<std::size_t>(size, 64); cut <= size; ++cut) {

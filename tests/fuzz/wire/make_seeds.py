@@ -150,6 +150,16 @@ SEEDS = {
         "bomb_frames": bytes.fromhex("9505070081a66672616d6573ddffffffff"),
         "negative": reply(0, {"next": -1}),
     },
+    "sequence": {
+        "zero": b"\0",
+        "byte": msgpack.packb(200),
+        "largest": msgpack.packb((1 << 64) - 1),
+        "wide": bytes.fromhex("cf0000000000000001"),
+        "negative": msgpack.packb(-1),
+        "real": msgpack.packb(1.0),
+        "trailing": b"\1\1",
+        "cut": bytes.fromhex("cd01"),
+    },
     "text_payload": {
         "two": bytes([2 << 1]) + uint32(4096, 4099, 4105) + b"a\0b" + "grün!".encode(),
         "two_big_endian": bytes([2 << 1 | 1]) + uint32(0, 3, 9, order=">") + b"a\0b" + "grün!".encode(),

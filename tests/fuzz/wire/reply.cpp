@@ -1,14 +1,20 @@
 #include "fuzz_target.hpp"
+#include "msgpack_mutator.hpp"
 
 #include <wire/service_frame.hpp>
 
 using namespace rivulet;
 using fuzz::require;
 
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+    return fuzz::mutate_msgpack(data, size, max_size, seed);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const wire::bytes_view frame = fuzz::as_view(data, size);
     wire::service_reply reply;
-    if (wire::decode_reply(frame, size, reply) != wire::frame_error::none)
+    if (!fuzz::count(wire::decode_reply(frame, size, reply) == wire::frame_error::none))
         return 0;
     const auto inside = [&](wire::bytes_view part) {
         return part.empty() || (part.data() >= frame.data() && part.data() + part.size() <= frame.data() + size);

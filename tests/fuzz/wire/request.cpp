@@ -1,4 +1,5 @@
 #include "fuzz_target.hpp"
+#include "msgpack_mutator.hpp"
 
 #include <wire/service_frame.hpp>
 
@@ -7,9 +8,14 @@
 using namespace rivulet;
 using fuzz::require;
 
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+    return fuzz::mutate_msgpack(data, size, max_size, seed);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     wire::service_request request;
-    if (wire::decode_request(fuzz::as_view(data, size), request) != wire::request_error::none)
+    if (!fuzz::count(wire::decode_request(fuzz::as_view(data, size), request) == wire::request_error::none))
         return 0;
     require(request.data.size() <= max_control_bytes && request.uid.size() <= 64, "limits hold");
     const auto frame = wire::encode_request(request);
