@@ -203,6 +203,8 @@ void inlet_impl::fail(std::string message) {
     }
     connected_.store(false, std::memory_order_release);
     wake();
+    if (link_fd_ >= 0)
+        link_->interrupt(); // here it stays what it is: on the I/O thread, or with the pump lock held
 }
 
 bool inlet_impl::pump_locked(time_point now) {
@@ -210,6 +212,19 @@ bool inlet_impl::pump_locked(time_point now) {
     const bool more = link_->pump(now, frames_per_pump);
     next_turn_ns_.store(ns_of(link_->next_turn()), std::memory_order_relaxed);
     return more;
+}
+
+/// Waits in the link's receive with the pump lock held: only while connected, and whoever wants the lock then has to
+/// interrupt the link. True when something came.
+bool inlet_impl::pump_asleep(time_point now, time_point until) {
+    const std::unique_lock lock(pump_mutex_, std::try_to_lock);
+    if (!lock || !connected_.load(std::memory_order_acquire) || !ready_for_data())
+        return false;
+    if (pull_ready())
+        return true;
+    const bool came = link_->pump_asleep(now, until, frames_per_pump);
+    next_turn_ns_.store(ns_of(link_->next_turn()), std::memory_order_relaxed);
+    return came;
 }
 
 void inlet_impl::pump_from_io_thread(time_point now) {
@@ -249,7 +264,11 @@ void inlet_impl::look_after_connection(time_point now) {
         if (connected_.load(std::memory_order_acquire) && patience.count() <= 0)
             return fail(fmt::format("{}: nothing was heard from the outlet for {:.3g} s; it is gone, or the network is",
                                     title(), std::chrono::duration<double>(lost_after_).count()));
-        const std::lock_guard lock(pump_mutex_);
+        const std::unique_lock lock(pump_mutex_, std::try_to_lock);
+        if (!lock) { // the pulling thread sleeps in the link, or hears something at last
+            link_->interrupt();
+            return ctx_->io.schedule_earlier(*this, now + 10ms);
+        }
         if (ended_.load(std::memory_order_acquire)) // meanwhile, told to the pulling thread
             return;
         link_->reconnect(now);

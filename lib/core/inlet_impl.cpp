@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto lease = 20ms; ///< a puller that has not come back for so long lets the I/O thread receive
+constexpr auto lease = 20ms;       ///< a puller that has not come back for so long lets the I/O thread receive
+constexpr auto lease_check = 40ms; ///< looked at so often, while there are pulls: each look wakes a thread
 
 std::string name_of(const inlet_options& options) {
     return options.name.empty() ? core::process_name() : options.name.substr(0, 64);
@@ -101,6 +102,7 @@ void inlet_impl::close() {
             buffer_->log()->on_room({});
     }
     ctx_->io.forget(*this); // from here on link_ and search_ stay what they are
+    link_->interrupt();
     search_.reset();
     ctx_->io.forget(*this); // what the search may have posted meanwhile
     if (log_)
@@ -154,7 +156,7 @@ void inlet_impl::drive(time_point deadline) {
         const time_point now_time = clock::now();
         if (now_time >= deadline)
             break;
-        if (pump_here(now_time))
+        if (pump_asleep(now_time, deadline) || pump_here(now_time))
             continue;
         // Others may append as well: the I/O thread on its turns, and close() and fail() must wake us.
         if (!log_->arm(*this, reader_->position()))
@@ -170,9 +172,11 @@ void inlet_impl::drive(time_point deadline) {
         }
         log_->disarm(*this);
     }
-    last_driven_ns_.store(ns_of(clock::now()), std::memory_order_relaxed);
+    const time_point driven = clock::now();
+    last_driven_ns_.store(ns_of(driven), std::memory_order_relaxed);
     driving_.store(false, std::memory_order_seq_cst);
-    ctx_->io.schedule_earlier(*this, clock::now() + lease);
+    if (!lease_watched_.load(std::memory_order_seq_cst))
+        watch_lease(driven);
 }
 
 /// Pumps once on this thread, unless another is at it; true when there may be more.
@@ -183,13 +187,28 @@ bool inlet_impl::pump_here(time_point now_time) {
 
 /// The I/O thread watches the descriptor again when no pull has come for a while. On the I/O thread.
 void inlet_impl::take_back_fd(time_point now_time) {
-    if (link_fd_ < 0 || fd_with_io_.load(std::memory_order_seq_cst) || driving_.load(std::memory_order_seq_cst))
+    if (link_fd_ < 0)
         return;
     const time_point driven = time_of(last_driven_ns_);
-    if (now_time < driven + lease && !use_wait_fd_.load())
-        return ctx_->io.schedule_earlier(*this, driven + lease);
-    ctx_->io.watch(link_fd_, EPOLLIN, *this);
-    fd_with_io_.store(true, std::memory_order_seq_cst);
+    const bool pulls_come = std::exchange(lease_seen_, driven) != driven;
+    if (!fd_with_io_.load(std::memory_order_seq_cst)) {
+        const bool driving = driving_.load(std::memory_order_seq_cst);
+        if (driving ? pulls_come : now_time < driven + lease && !use_wait_fd_.load())
+            return ctx_->io.schedule_earlier(*this, now_time + lease_check);
+        if (!driving) {
+            ctx_->io.watch(link_fd_, EPOLLIN, *this);
+            fd_with_io_.store(true, std::memory_order_seq_cst);
+        }
+    }
+    // The end of the pull that is under way, or of the next, asks for another look.
+    lease_watched_.store(false, std::memory_order_seq_cst);
+    if (!fd_with_io_.load(std::memory_order_seq_cst) && !driving_.load(std::memory_order_seq_cst))
+        watch_lease(now_time); // it came and went meanwhile
+}
+
+void inlet_impl::watch_lease(time_point now_time) {
+    if (!lease_watched_.exchange(true, std::memory_order_seq_cst))
+        ctx_->io.schedule_earlier(*this, now_time + lease_check);
 }
 
 int inlet_impl::wait_fd() {

@@ -42,8 +42,9 @@ inline platform::time_point time_of(const std::atomic<std::int64_t>& ns) noexcep
 /// while it waits) or from an inproc outlet's pushing thread, and meet the puller in the log only.
 ///
 /// Who pumps: pump_mutex_ is held around every pump(). While a thread waits in pull it watches the link's descriptor
-/// itself (driving_), so that a frame reaches it without a hop over the I/O thread; when no pull has come for
-/// `lease`, the I/O thread takes the descriptor back.
+/// itself (driving_), or sleeps in the link's receive with pump_mutex_ held, so that a frame reaches it without a hop
+/// over the I/O thread; when no pull has come for `lease`, the I/O thread takes the descriptor back. The I/O thread
+/// never waits for pump_mutex_.
 class inlet_impl final : public transport::frame_sink, public platform::io_handler, public samples::log_waiter {
 public:
     inlet_impl(std::string_view endpoint, inlet_options options);
@@ -114,7 +115,9 @@ private:
     void sleep_until(platform::time_point deadline);
     void drive(platform::time_point deadline);
     bool pump_here(platform::time_point now);
+    bool pump_asleep(platform::time_point now, platform::time_point until);
     void take_back_fd(platform::time_point now);
+    void watch_lease(platform::time_point now);
     void pump_from_io_thread(platform::time_point now);
     bool pump_locked(platform::time_point now);
     platform::time_point next_turn() const noexcept { return time_of(next_turn_ns_); }
@@ -184,6 +187,8 @@ private:
     std::atomic<bool> driving_{false};    ///< the pulling thread watches the link's descriptor
     std::atomic<bool> fd_with_io_{false}; ///< the I/O thread watches it
     std::atomic<std::int64_t> last_driven_ns_{0};
+    std::atomic<bool> lease_watched_{false}; ///< a turn to take the descriptor back is due
+    platform::time_point lease_seen_{};      ///< the last drive, as that turn saw it; on the I/O thread
 
     // Pulling side.
     std::size_t channels_ = 1;

@@ -193,6 +193,15 @@ public:
     /// Receives what is there without blocking: at most `max_frames`, and hardly more than pump_bytes. True: there may
     /// be more. One thread at a time.
     virtual bool pump(time_point now, std::size_t max_frames) = 0;
+    /// As pump(), for a thread with nothing else to do: sleeps in the receive itself until something comes, about
+    /// `until`, or interrupt(), which spares the poll before it. False: nothing came, or this is not possible (now);
+    /// wait on fd().
+    virtual bool pump_asleep(time_point now, time_point until, std::size_t max_frames) {
+        (void)now, (void)until, (void)max_frames;
+        return false;
+    }
+    /// Ends pump_asleep() on another thread, now or as soon as it begins, by dropping the connection. Any thread.
+    virtual void interrupt() noexcept {}
     /// When pump() wants to be called even if fd() stays silent. As pump().
     virtual time_point next_turn() const noexcept { return time_point::max(); }
 

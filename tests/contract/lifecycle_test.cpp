@@ -1,6 +1,8 @@
 // Streams begin, end and begin again; whoever comes first, goes first, or is blocked in a call meanwhile.
 #include "contract.hpp"
 
+#include <csignal>
+#include <pthread.h>
 #include <sys/wait.h>
 
 namespace rivulet::contract {
@@ -136,6 +138,31 @@ TEST_P(Lifecycle, CloseWakesABlockedPull) {
         refusal(errc::closed, [&] { in.pull_sample(value, stamp, patience); });
         EXPECT_TRUE(eventually([&] { return out.consumer_count() == 0; }));
     }
+}
+
+/// As a profiler's, or a timer's that the program uses.
+TEST_P(Lifecycle, SignalsNeitherEndNorProlongAPull) {
+    struct sigaction nothing {};
+    struct sigaction before {};
+    nothing.sa_handler = [](int) {};
+    ASSERT_EQ(::sigaction(SIGUSR1, &nothing, &before), 0);
+    outlet out = serve(counter());
+    inlet in = connect(out);
+    const auto begun = std::chrono::steady_clock::now();
+    std::atomic<bool> done{false};
+    std::thread puller([&] {
+        std::int64_t value = 0;
+        double stamp = 0;
+        EXPECT_FALSE(in.pull_sample(value, stamp, 300ms));
+        EXPECT_GE(std::chrono::steady_clock::now() - begun, 300ms);
+        done = true;
+    });
+    EXPECT_TRUE(eventually([&] {
+        ::pthread_kill(puller.native_handle(), SIGUSR1);
+        return done.load();
+    }));
+    puller.join();
+    ::sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST_P(Lifecycle, StopWakesABlockedPush) {

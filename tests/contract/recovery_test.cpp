@@ -213,6 +213,21 @@ TEST_P(Recovery, ASilentConnectionIsReplaced) {
     EXPECT_TRUE(holds_exactly(follow(in, 20'000), 1000, 21'000));
 }
 
+TEST_P(Recovery, SilenceEndsAPullThatWaits) {
+    const context ctx = lively();
+    outlet out = serve(source(), {.ctx = ctx});
+    cable wire(out.endpoints().front());
+    inlet in = connect_by(wire, {.lost_after = 1s, .recover_for = 0s});
+    background puller([&] {
+        std::int64_t value = 0;
+        double stamp = 0;
+        EXPECT_THROW(in.pull_sample(value, stamp, forever), stream_lost);
+    });
+    EXPECT_TRUE(puller.blocked());
+    wire.freeze();
+    puller.join();
+}
+
 TEST_P(Recovery, AnotherOutletOfTheSameSourceIsANewSegment) {
     outlet first = serve(source());
     cable wire(first.endpoints().front());

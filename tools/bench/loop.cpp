@@ -152,10 +152,11 @@ private:
 // --- over Rivulet ---------------------------------------------------------------------------------------------------
 
 void produce(const work& w, bool on_io_thread, const std::string& path, const surroundings& around, worker_link& link) {
-    outlet out({.name = "loop", .channel_count = w.channels, .nominal_rate_hz = w.rate_hz},
-               {.endpoints = {own_endpoint(w.over, path)},
-                .mode = w.how == way::sync ? delivery::sync : delivery::async,
-                .ctx = context(around.settings)});
+    outlet out(
+        {.name = "loop", .channel_count = w.channels, .nominal_rate_hz = w.rate_hz, .source_id = own_source_id(0)},
+        {.endpoints = {own_endpoint(w.over, path)},
+         .mode = w.how == way::sync ? delivery::sync : delivery::async,
+         .ctx = context(around.settings)});
     rounds all(w);
     std::mutex mutex;
     std::condition_variable changed;

@@ -20,7 +20,8 @@ rivulet_sender::rivulet_sender(const work& w, const std::string& path, const con
         const stream_info info{.name = fmt::format("bench{}", i),
                                .channel_count = w.channels,
                                .nominal_rate_hz = w.rate_hz,
-                               .format = w.int16 ? channel_format::int16 : channel_format::float32};
+                               .format = w.int16 ? channel_format::int16 : channel_format::float32,
+                               .source_id = own_source_id(i)};
         const outlet& out = outlets_.emplace_back(
             info, outlet_options{.endpoints = {own_endpoint(w.over, fmt::format("{}{}", path, i))},
                                  .mode = w.how == way::sync ? delivery::sync : delivery::async,

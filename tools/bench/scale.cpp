@@ -35,7 +35,10 @@ void report_idle(worker_link& link, const std::string& side, double seconds) {
 }
 
 stream_info info_of(std::uint64_t number) {
-    return {.name = fmt::format("scale{}", number), .channel_count = 8, .nominal_rate_hz = 1000};
+    return {.name = fmt::format("scale{}", number),
+            .channel_count = 8,
+            .nominal_rate_hz = 1000,
+            .source_id = own_source_id(number)};
 }
 
 /// Beacons of this measurement alone, on this host alone.

@@ -1,5 +1,8 @@
 #include "bench/work.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 namespace rivulet::tools::bench {
 
 const std::vector<carrier>& all_links() {
@@ -37,6 +40,8 @@ std::string own_endpoint(carrier c, const std::string& path) {
     const bool host = c == carrier::posix_tcp || c == carrier::zmq_tcp;
     return std::string(to_string(c)) + "://" + (host ? "127.0.0.1:*" : path);
 }
+
+std::string own_source_id(std::uint64_t number) { return fmt::format("stream-bench-{}-{}", ::getpid(), number); }
 
 way baseline_of(way w, carrier c) noexcept {
     if (!is_zmq(c))

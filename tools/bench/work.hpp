@@ -34,6 +34,8 @@ const char* to_string(carrier c) noexcept;
 const char* to_string(way w) noexcept;
 /// Where an outlet of a measurement listens: any port of this host, or a socket at `path`.
 std::string own_endpoint(carrier c, const std::string& path);
+/// Of a process's stream of that number: else each outlet warns that it has none.
+std::string own_source_id(std::uint64_t number);
 
 /// The loop that does what `w` does over `c` without Rivulet.
 way baseline_of(way w, carrier c) noexcept;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -22,7 +23,12 @@ constexpr std::size_t direct_from = 32u << 10; ///< payload bytes still to come 
 constexpr std::size_t read_ahead = 4096;       ///< beside that: the next frame's head
 constexpr auto first_pause = std::chrono::milliseconds(50);
 constexpr auto longest_pause = std::chrono::milliseconds(1000);
+constexpr std::chrono::milliseconds shortest_sleep{32};
+constexpr std::chrono::milliseconds longest_sleep{1 << 16};
 constexpr auto connect_patience = std::chrono::seconds(3); ///< the kernel's own retries become rare after that
+
+/// A receive that sleeps is interrupted by signals: whoever pumps looks at the time again.
+bool comes_later(int error) noexcept { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 /// With its length in front.
 std::vector<std::byte> framed(const wire::hello& hello) {
@@ -58,7 +64,13 @@ posix_inlet_link::posix_inlet_link(const transport::endpoint& where, const inlet
 void posix_inlet_link::close() {
     phase_ = phase::done;
     retry_at_ = time_point::max();
-    socket_.reset();
+    replace_socket({});
+}
+
+void posix_inlet_link::replace_socket(platform::unique_fd fresh) {
+    const std::lock_guard lock(socket_mutex_);
+    socket_ = std::move(fresh);
+    sleep_limit_ = {};
 }
 
 // --- connecting -----------------------------------------------------------------------------------------------------
@@ -75,7 +87,7 @@ void posix_inlet_link::watch(std::uint32_t events) {
 void posix_inlet_link::start_connecting(time_point now) {
     retry_at_ = time_point::max();
     const socket_address& address = addresses_[next_address_++ % addresses_.size()];
-    socket_ = make_socket(where_, address.family());
+    replace_socket(make_socket(where_, address.family()));
     if (!socket_)
         return lost(now);
     configure(socket_.get(), where_, environment_.io->settings);
@@ -125,7 +137,7 @@ void posix_inlet_link::reconnect(time_point now) {
 }
 
 void posix_inlet_link::lost(time_point now) {
-    socket_.reset(); // which takes it out of the poller as well
+    replace_socket({}); // which takes it out of the poller as well
     if (phase_ == phase::open && infos_ >= 2)
         environment_.sink->on_disconnect(true);
     phase_ = phase::waiting;
@@ -162,16 +174,51 @@ bool posix_inlet_link::pump(time_point now, std::size_t max_frames) {
         if (pumped_ >= pump_bytes)
             return true;
         if (direct_left_ != 0) {
-            if (!read_direct(now))
+            if (!read_direct())
                 return false;
             continue;
         }
         watch(EPOLLIN);
-        if (!read_more(now))
+        if (!read_more())
             return false;
     }
     return false;
 }
+
+bool posix_inlet_link::pump_asleep(time_point now, time_point until, std::size_t max_frames) {
+    if (phase_ != phase::open || !sleep_at_most(until == time_point::max() ? forever : until - now))
+        return false;
+    may_sleep_ = true;
+    pump(now, max_frames);
+    may_sleep_ = false;
+    return pumped_ > 0;
+}
+
+void posix_inlet_link::interrupt() noexcept {
+    const std::lock_guard lock(socket_mutex_);
+    if (socket_)
+        ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+/// The kernel counts such times in ticks of some ms, and setting one is a system call: a power of two serves many
+/// pulls. False: too short for that.
+bool posix_inlet_link::sleep_at_most(std::chrono::nanoseconds longest) {
+    if (longest < shortest_sleep)
+        return false;
+    std::chrono::milliseconds limit = shortest_sleep;
+    while (limit < longest_sleep && limit * 2 <= longest)
+        limit *= 2;
+    if (limit == sleep_limit_)
+        return true;
+    const timeval time{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
+    if (::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) != 0 ||
+        (sleep_limit_.count() == 0 && ::fcntl(socket_.get(), F_SETFL, 0) != 0))
+        return false; // all other calls say MSG_DONTWAIT
+    sleep_limit_ = limit;
+    return true;
+}
+
+int posix_inlet_link::receive_flags() const noexcept { return may_sleep_ && pumped_ == 0 ? 0 : MSG_DONTWAIT; }
 
 bool posix_inlet_link::handle_buffered(std::size_t& budget, time_point now) {
     while (budget > 0 && phase_ == phase::open && direct_left_ == 0 && end_ - begin_ >= length_bytes) {
@@ -194,6 +241,7 @@ bool posix_inlet_link::handle_buffered(std::size_t& budget, time_point now) {
         const wire::bytes_view frame(buffer_.get() + begin_ + length_bytes, bytes);
         begin_ += length_bytes + bytes;
         --budget;
+        may_sleep_ = false;
         handle(frame, now);
     }
     return true;
@@ -216,7 +264,7 @@ bool posix_inlet_link::begin_direct(std::size_t bytes) {
 
 /// Part of a payload into the sink's memory, and with the same call the next frame's head into ours.
 /// False when there is nothing to read, or no room for it.
-bool posix_inlet_link::read_direct(time_point now) {
+bool posix_inlet_link::read_direct() {
     const std::span<std::byte> room = environment_.sink->payload_room();
     if (room.empty()) {
         watch(0);
@@ -227,6 +275,7 @@ bool posix_inlet_link::read_direct(time_point now) {
         const std::size_t n = std::min(early_.size(), room.size());
         std::memcpy(room.data(), early_.data(), n);
         early_ = early_.subspan(n);
+        may_sleep_ = false;
         direct_left_ -= n;
         environment_.sink->on_payload(n);
         return true;
@@ -237,13 +286,10 @@ bool posix_inlet_link::read_direct(time_point now) {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = wanted == direct_left_ ? 2 : 1;
-    ssize_t n = 0;
-    do {
-        n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
-    } while (n < 0 && errno == EINTR);
+    const ssize_t n = ::recvmsg(socket_.get(), &message, receive_flags());
     if (n <= 0) {
-        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
-            lost(now);
+        if (n == 0 || !comes_later(errno))
+            lost(platform::clock::now()); // it may have slept
         return false;
     }
     received(static_cast<std::size_t>(n), wanted + (message.msg_iovlen == 2 ? read_ahead : 0));
@@ -282,22 +328,18 @@ void posix_inlet_link::make_room() {
 }
 
 /// One recv; false when there is nothing (or the connection has ended).
-bool posix_inlet_link::read_more(time_point now) {
+bool posix_inlet_link::read_more() {
     make_room();
     // Behind a large frame comes another, as a rule: its head is enough for now.
     const std::size_t room = large_frames_ && begin_ == end_ ? read_ahead : capacity_ - end_;
-    ssize_t n = 0;
-    do {
-        n = ::recv(socket_.get(), buffer_.get() + end_, room, MSG_DONTWAIT);
-    } while (n < 0 && errno == EINTR);
+    const ssize_t n = ::recv(socket_.get(), buffer_.get() + end_, room, receive_flags());
     if (n > 0) {
         received(static_cast<std::size_t>(n), room);
         end_ += static_cast<std::size_t>(n);
         return true;
     }
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-        return false;
-    lost(now);
+    if (n == 0 || !comes_later(errno))
+        lost(platform::clock::now()); // it may have slept
     return false;
 }
 
