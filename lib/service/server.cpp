@@ -35,7 +35,9 @@ void control_call::done(const control_reply& reply) const {
         return refuse(control_status::failed, "the reply has " + std::to_string(reply.data.size()) +
                                                   " bytes, at most " + std::to_string(max_control_bytes) +
                                                   " are allowed");
-    const bool refused = reply.status != control_status::done;
+    const bool refused = reply.status == control_status::refused;
+    if (!refused && reply.status != control_status::done)
+        return refuse(reply.status, reply.text);
     link_->reply(asker_,
                  wire::encode_control_reply(request.id, reply.data,
                                             refused ? std::optional<std::string_view>(reply.text) : std::nullopt));

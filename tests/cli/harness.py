@@ -3,6 +3,7 @@
 RIVULET_BIN names the folder with the programs. Everything a test makes lies in a temporary folder of its own.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -12,24 +13,16 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import waiting  # noqa: E402
+
 BIN = pathlib.Path(os.environ["RIVULET_BIN"]).resolve()
-LIMIT = 90  # seconds; generous, since it only ends a test that has failed
-
-
-def wait_until(condition, what, limit=LIMIT):
-    """The first true value of condition()."""
-    deadline = time.monotonic() + limit
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {limit} s for {what}")
-        time.sleep(0.01)
+LIMIT = 90  # seconds
+wait_until = functools.partial(waiting.wait_until, limit=LIMIT)
 
 
 class Tool:
@@ -39,12 +32,13 @@ class Tool:
 
     def __init__(self, folder, name, arguments, stdin=subprocess.DEVNULL, stdout=None, prefix=(), variables=None):
         Tool.count += 1
-        self.name = f"{name}-{Tool.count}"
+        self.name = f"{pathlib.Path(name).name}-{Tool.count}"
         self.stdout_path = folder / f"{self.name}.stdout"
         self.stderr_path = folder / f"{self.name}.stderr"
         self.events_path = folder / f"{self.name}.events"
         command = [*prefix, str(BIN / name), *map(str, arguments)]
-        if "--events" not in command and "--help" not in command and name not in ("stream-bench", "stream-ls"):
+        has_events = name in ("stream-pub", "stream-sub", "stream-relay")
+        if has_events and "--events" not in command and "--help" not in command:
             command += ["--events", str(self.events_path)]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RIVULET_")}
         environment["HOME"] = str(folder)

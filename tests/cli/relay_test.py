@@ -3,6 +3,7 @@
 
 import itertools
 import json
+import os
 import signal
 import uuid
 
@@ -206,6 +207,60 @@ class Relay(ToolTest):
         self.interrupt(relay)
         self.assertEqual({event["name"] for event in relay.events("ready")}, {"S1", "S2", "S3"})
         self.assertEqual(len(relay.stdout().splitlines()), 3, "a line each")
+
+    def test_control_messages_reach_the_producer_and_replies_the_consumer(self):
+        other = f"{self.session}-b"
+        producer = self.start("examples/control_producer", variables={"RIVULET_SESSION_NAME": self.session})
+        relay = self.relay("--name", "loop", "--to-session", other)
+        consumer = self.start("examples/control_consumer", "--seconds", LIMIT,
+                              variables={"RIVULET_SESSION_NAME": other})
+        wait_until(lambda: consumer.stdout(), "the consumer to be answered")
+        for tool in (consumer, producer, relay):
+            self.interrupt(tool)
+        result, handled = self.summary(consumer), self.summary(producer)["handled"]
+        self.assertGreater(result["answered"], 0)
+        self.assertIn(handled, (result["asked"], result["asked"] - 1))
+
+    def test_drops_behind_the_relay_are_its_own(self):
+        """A consumer that is stopped for longer than the relay's and the kernel's buffers reach."""
+        pub = self.pub("--session", self.session, "--signal", "counter", "--format", "int64", "--channels", 128,
+                       "--bind", self.links()[2], "--rate", 5000)
+        relay = self.relay("--connect", pub.endpoint(), "--bind", self.links()[2], "--buffer", "0.1")
+        far = self.subscribe("--connect", relay.wait_event("ready")["endpoints"][0], "--output-format", "none")
+        far.wait_event("status")
+        far.send(signal.SIGSTOP)
+        wait_until(lambda: relay.events("status")[-1]["dropped"] > 0, "drops")
+        far.send(signal.SIGCONT)
+        far.wait_event("gap")
+        for tool in (far, relay, pub):
+            self.interrupt(tool)
+        lost, through, pushed = (tool.wait_event("summary") for tool in (far, relay, pub))
+        self.assertEqual((through["dropped"], pushed["dropped"]), (0, 0), "none before the relay")
+        self.assertGreater(lost["dropped"], 0)
+        # The last of them may have been dropped after the consumer had been told to end.
+        self.assertGreaterEqual(through["output"]["dropped"], lost["dropped"])
+
+    def test_nothing_is_done_between_samples_once_a_stream_was_opened_at_the_second_try(self):
+        path = self.folder / "source"
+        pub = self.publish("--name", "EEG", "--bind", f"posix+unix://{path}", "--rate", 100)
+        hidden = path.rename(self.folder / "hidden")
+        relay = self.relay("--name", "EEG", "--bind", self.links()[3])
+        relay.wait_event("refused")
+        hidden.rename(path)
+        relay.wait_event("ready")
+        before = self.processor_time(relay)
+        samples = relay.wait_event("status")["samples"]
+        wait_until(lambda: relay.events("status")[-1]["samples"] >= samples + 300, "samples")
+        self.assertLess(self.processor_time(relay) - before, 0.3, "seconds, where a second is 0.01 for each sample")
+        for tool in (relay, pub):
+            self.interrupt(tool)
+
+    @staticmethod
+    def processor_time(tool):
+        """Seconds that the first thread has been at work, which is only needed where streams come and go."""
+        with open(f"/proc/{tool.process.pid}/task/{tool.process.pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def test_waiting_lets_the_outlet_feel_a_slow_consumer(self):
         pub = self.publish("--bind", self.links()[2], "--unpaced", "--count", 3_000_000, "--on-full", "wait",

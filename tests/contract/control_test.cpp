@@ -280,6 +280,26 @@ TEST_P(Control, AHandlerMayRefuse) {
     EXPECT_EQ(text(reply->data), "why");
 }
 
+TEST_P(Control, AHandlerThatPassesOnGivesWhatItWasTold) {
+    outlet out = serve(counter());
+    inlet in = connect(out);
+    using enum control_status;
+    for (const auto& [told, expected] : {std::pair(failed, failed),
+                                         {busy, busy},
+                                         {no_handler, no_handler},
+                                         {unavailable, unavailable},
+                                         {unreachable, unavailable}}) {
+        out.on_control([told = told](const control_request&) {
+            return control_reply{.data = bytes("not meant"), .status = told, .text = "so it was told"};
+        });
+        const auto reply = in.send_control(bytes("x"), {.timeout = patience});
+        ASSERT_TRUE(reply);
+        EXPECT_EQ(reply->status, expected);
+        EXPECT_EQ(reply->text, "so it was told");
+        EXPECT_TRUE(reply->data.empty());
+    }
+}
+
 TEST_P(Control, AHandlerMayReplaceItself) {
     for (const control_thread where : both_threads) {
         outlet out = serve(counter());

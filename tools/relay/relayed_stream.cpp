@@ -24,6 +24,7 @@ relayed_stream::relayed_stream(inlet in, const surroundings& around)
     : around_(around), in_(std::move(in)), first_sequence_(in_.next_sequence()), source_(in_.info()),
       out_(described(source_), settings(source_)), next_(first_sequence_) {
     lineage_ = source_.lineage();
+    out_.on_control([this](const control_request& request) { return pass_on(request); });
     announce("ready");
     thread_ = std::thread([this] { run(); });
 }
@@ -122,6 +123,8 @@ void relayed_stream::run() {
 
 /// What has come gets out; consumers that are waited for while the stream runs are waited for at its end, too.
 void relayed_stream::end_outlet(bool patient) {
+    in_.close(); // ends a control message under way
+    out_.on_control({});
     if (!patient)
         return out_.stop(linger_after_signal);
     if (around_.options.full == on_full::wait) {
@@ -130,6 +133,20 @@ void relayed_stream::end_outlet(bool patient) {
                                     : around_.to.settings().effective_send_timeout());
     }
     out_.stop();
+}
+
+/// A control message goes to whoever pushes the stream, and the reply back. On the outlet's thread for that.
+control_reply relayed_stream::pass_on(const control_request& request) {
+    try {
+        if (auto reply = in_.send_control(request.data, {.about_sequence = request.about_sequence}))
+            return *std::move(reply);
+    } catch (const error& e) {
+        if (e.code() != errc::closed)
+            throw;
+        return {.status = control_status::unavailable, .text = "the relay lets go of the stream"};
+    }
+    return {.status = control_status::failed,
+            .text = "the relay was told nothing in time: whether it was carried out is unknown"};
 }
 
 void relayed_stream::transfer() {

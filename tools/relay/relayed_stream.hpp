@@ -5,6 +5,7 @@
 #include "common/stream_account.hpp"
 #include "relay/options.hpp"
 
+#include <rivulet/control.hpp>
 #include <rivulet/inlet.hpp>
 #include <rivulet/outlet.hpp>
 
@@ -58,6 +59,7 @@ private:
     void run();
     void transfer();
     void end_outlet(bool patient);
+    control_reply pass_on(const control_request& request);
     pull_result pull();
     void take(const pull_result& result, double last_stamp);
     void push();

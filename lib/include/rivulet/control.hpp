@@ -37,8 +37,9 @@ enum class control_status : std::uint8_t {
 
 struct control_reply {
     std::vector<std::byte> data{};
-    control_status status = control_status::done; ///< a handler gives done or refused
-    std::string text{};                           ///< the reason, for people
+    /// A handler gives done or refused; one that passes requests on gives what it was told itself.
+    control_status status = control_status::done;
+    std::string text{}; ///< the reason, for people
 
     explicit operator bool() const noexcept { return status == control_status::done; }
 };
