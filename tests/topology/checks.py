@@ -1,9 +1,17 @@
 """What a subscriber's summary must say, and the table of all of them."""
 
 import dataclasses
+import functools
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import waiting  # noqa: E402
+
+wait_until = functools.partial(waiting.wait_until, limit=180, pause=0.05)
 
 
-class Failed(Exception):
+class Failed(AssertionError):
     """An outcome other than the expected one."""
 
 
@@ -28,21 +36,21 @@ def whole(summary):
         expect(summary["samples"] + summary["dropped"] == span,
                f"{summary['samples']} received and {summary['dropped']} lost are not the {span} of the range: {summary}")
     expect(summary["repeated"] == 0, f"samples came twice: {summary}")
-    counted = sum(summary["age_hist"].values())
-    expect(counted > 0, f"no ages: {summary}")
+    age = summary["age_ms"]
+    expect(0 <= age["mean"] <= age["max"], f"ages: {summary}")
+    expect(sum(summary["age_hist"].values()) > 0, f"no ages: {summary}")
 
 
-def received(summary, rate_hz, seconds, dropped=0, segments=1):
-    """All of `seconds`, as nearly as a loaded machine lets processes start and stop."""
+def received(summary, samples, dropped=0, segments=1):
+    """At least so many samples, all there are between the first and the last."""
     whole(summary)
     expect(summary["dropped"] == dropped, f"{summary['dropped']} samples were lost, not {dropped}: {summary}")
     expect(summary["segments"] == segments, f"{summary['segments']} segments, not {segments}: {summary}")
-    least = 0.8 * rate_hz * seconds
-    expect(summary["samples"] >= least, f"{summary['samples']} samples in {seconds} s at {rate_hz} Hz: {summary}")
+    expect(summary["samples"] >= samples, f"{summary['samples']} samples, not {samples} or more: {summary}")
 
 
-HEAD = ("link", "topology", "subscriber", "received", "seq", "dropped %", "age ms avg", "age ms max",
-        "<=0.5 / 1 / 5 / 10 / >10 ms")
+HEAD = ("link", "topology", "subscriber", "received", "seq", "dropped %", "age ms avg / max",
+        "hist ms <=0.5 / 1 / 5 / 10 / more")
 
 
 def table(rows):
@@ -51,7 +59,7 @@ def table(rows):
         s = row.summary
         age, hist = s["age_ms"], s["age_hist"]
         cells = (row.link, row.topology, row.subscriber, s["samples"], f"{s['seq_first']}..{s['seq_last']}",
-                 f"{s['dropped_pct']:.3g}", f"{age['mean']:.3f}", f"{age['max']:.3f}",
+                 f"{s['dropped_pct']:.3g}", f"{age['mean']:.3f} / {age['max']:.3f}",
                  " / ".join(str(hist[k]) for k in ("le_0_5", "le_1", "le_5", "le_10", "gt_10")))
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)

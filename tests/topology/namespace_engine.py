@@ -64,6 +64,7 @@ class Member:
         self.out = topology.folder / f"{self.space}.out"
         self.err = topology.folder / f"{self.space}.err"
         self.process = None
+        self.asked = None
         run("ip", "netns", "add", self.space)
         run("ip", "-n", self.space, "link", "set", "lo", "up")
         self.plugs = [(f"eth{i}", network, network.address()) for i, network in enumerate(plugs)]
@@ -110,15 +111,32 @@ class Member:
     def unpause(self):
         self.process.send_signal(signal.SIGCONT)
 
-    def stop(self):
-        began = time.monotonic()
-        if self.running():
+    def ask_to_stop(self):
+        self.asked = time.monotonic() if self.running() else None
+        if self.asked:
             self.process.terminate()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        return time.monotonic() - began
+
+    def stop_time(self):
+        """Of one that was asked to stop: seconds until it had ended; None: it had ended before."""
+        if self.asked is None:
+            return None
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        return time.monotonic() - self.asked
+
+    def stop(self):
+        self.ask_to_stop()
+        return self.stop_time()
+
+    def check(self):
+        """The image's HEALTHCHECK, now."""
+        command = ["ip", "netns", "exec", self.space, *self.topology.engine.health_check]
+        return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment,
+                              cwd=self.topology.folder).returncode == 0
+
+    healthy = check  # nobody else asks it
 
     def log(self):
         return self.err.read_text(errors="replace")[-3000:] if self.err.exists() else ""
@@ -137,6 +155,8 @@ class Engine:
     def __init__(self, root, bin_folder):
         self.root, self.bin = root, bin_folder
         self.networks = itertools.count()
+        found = re.search(r"HEALTHCHECK .*\\\n\s*CMD (\[.*\])", (root / "docker/Dockerfile").read_text())
+        self.health_check = json.loads(found.group(1))
 
     @staticmethod
     def why_not():
@@ -163,6 +183,9 @@ class Engine:
     def topology(self, file, label, settings):
         return Topology(self, file, label, settings)
 
+    def close(self):
+        pass
+
 
 class Topology:
     def __init__(self, engine, file, label, settings):
@@ -172,7 +195,7 @@ class Topology:
         text = VARIABLE.sub(lambda m: settings.get(m.group(1), m.group(2) or ""),
                             (engine.root / "docker" / file).read_text())
         self.file = yaml.safe_load(text.replace("$$", "$"))
-        self.project = label
+        (self.folder / "impair").symlink_to(engine.root / "docker/impair.py")
         self.networks = {name: Network(next(engine.networks)) for name in self.file["networks"]}
         self.all = {}
 
@@ -194,7 +217,8 @@ class Topology:
     def make(self, name, service, number):
         environment = {key: str(value) for key, value in (service.get("environment") or {}).items()}
         environment |= {"RIVULET_RUN_DIR": str(self.folder), "HOME": str(self.folder),
-                        "PATH": f"{self.engine.bin}:{self.engine.bin}/examples:/usr/sbin:/usr/bin:/sbin:/bin"}
+                        "PATH": f"{self.engine.bin}:{self.engine.bin}/examples:{self.folder}:"
+                                "/usr/sbin:/usr/bin:/sbin:/bin"}
         plugs = [self.networks[n] for n in service.get("networks", [])]
         member = Member(self, name, plugs, service["command"], environment, service.get("hostname", f"{name}-{number}"))
         shared = service.get("network_mode", "")
@@ -211,11 +235,26 @@ class Topology:
                 lines += [f"{address} {member.service}" for _, network, address in member.plugs if network in mine]
         return "\n".join(lines) + "\n"
 
-    def compose_services(self):
+    def services(self):
         return list(self.file["services"])
 
     def members(self, service):
         return self.all.get(service, [])
+
+    def attach(self, member, network):
+        """Plugs it into one more of the file's networks; its address there."""
+        entry = (f"eth{len(member.plugs)}", self.networks[network], self.networks[network].address())
+        member.plugs.append(entry)
+        entry[1].plug(member.space, entry[0], entry[2])
+        return entry[2]
+
+    def stop(self):
+        """All at once."""
+        every = [member for members in self.all.values() for member in members]
+        for member in every:
+            member.ask_to_stop()
+        for member in every:
+            member.stop_time()
 
     def down(self):
         for members in self.all.values():
