@@ -8,7 +8,9 @@ RIVULET_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config libzmq3-dev libmsgpack-
 RIVULET_RUNTIME_PACKAGES=(libzmq5 libfmt9 libspdlog1.10 libtomlplusplus3)
 # shellcheck disable=SC2034
 RIVULET_TEST_PACKAGES=(libgtest-dev libbenchmark-dev python3 python3-zmq python3-msgpack python3-yaml iproute2
-    iptables procps)
+    iptables procps systemd)
+# Any kubectl will do.
+command -v kubectl >/dev/null || RIVULET_TEST_PACKAGES+=(kubernetes-client)
 # shellcheck disable=SC2034
 RIVULET_CLANG_PACKAGES=(clang-14 libclang-rt-14-dev)
 # shellcheck disable=SC2034

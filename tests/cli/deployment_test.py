@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The examples of deployment: compose files, Kubernetes manifest, systemd units, and the image's entry point."""
 
+import json
 import os
 import pathlib
 import re
@@ -21,7 +22,8 @@ LINKS = {"zmq/tcp": "zmq+tcp://*:*", "posix/tcp": "posix+tcp://*:*", "zmq/ipc": 
 
 
 def output(*command, **how):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90, **how)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          timeout=90, **how)
 
 
 class Deployment(ToolTest):
@@ -87,6 +89,39 @@ class Deployment(ToolTest):
         self.assertEqual(kinds["StatefulSet", "publisher"]["spec"]["serviceName"], "publishers")
         self.assertEqual(service["spec"]["selector"],
                          kinds["StatefulSet", "publisher"]["spec"]["template"]["metadata"]["labels"])
+
+    @unittest.skipUnless(yaml and shutil.which("kubectl"), "needs python3-yaml and kubectl")
+    def test_kubernetes_knows_all_that_the_manifest_says(self):
+        """kubectl reads it into its own types, without a cluster: what they do not have is gone when it writes them."""
+        changes = {"Service": ("selector", "app=publisher"), "StatefulSet": ("env", "CHECKED=yes"),
+                   "Deployment": ("env", "CHECKED=yes")}
+
+        def known(said, taken, where):
+            self.assertIs(type(said), type(taken), where)
+            if isinstance(said, dict):
+                for key in said:
+                    self.assertIn(key, taken, f"{where}: unknown to Kubernetes")
+                    known(said[key], taken[key], f"{where}.{key}")
+            elif isinstance(said, list):
+                for number, entry in enumerate(said):
+                    known(entry, taken[number], f"{where}[{number}]")
+            else:
+                self.assertEqual(said, taken, where)
+
+        def check(text):
+            for said in yaml.safe_load_all(text):
+                if said["kind"] != "ConfigMap":  # of any keys
+                    what, value = changes[said["kind"]]
+                    done = output("kubectl", "set", what, "--local", "-f", "-", "-o", "json", value,
+                                  input=yaml.safe_dump(said))
+                    self.assertEqual(done.returncode, 0, done.stdout)
+                    known(said, json.loads(done.stdout), said["kind"])
+
+        text = (ROOT / "config/kubernetes.yaml").read_text()
+        check(text)
+        for right, wrong in (("runAsNonRoot", "runAsNotRoot"), ("replicas: 2", "replicas: two"), ("clusterIP", "ip")):
+            with self.assertRaises(AssertionError, msg=wrong):
+                check(text.replace(right, wrong))
 
     def test_systemd_units(self):
         if not shutil.which("systemd-analyze"):

@@ -247,6 +247,11 @@ class Namespaces(ToolTest):
         self.assertEqual(self.names(right, "--timeout", "0.5", code=3), [], "multicasts do not cross the router")
         found = self.names(right, "--known-peer", "10.80.1.1", "--minimum", "2", "--timeout", "60")
         self.assertEqual(found, ["away", "far"], "both processes answer, although one gets the question")
+        for name in found:
+            sub = self.sub("--name", name, "--known-peer", "10.80.1.1", "--count", "100", "--timeout", "60",
+                           "--output-format", "none", prefix=self.in_host(right))
+            self.ends(sub)
+            self.assertIn("//10.80.1.1:", sub.wait_event("ready")["link"])
         # The other way round: the publisher knows who is to hear of it.
         self.publish(left, "telling", "--known-peer", "10.80.2.1")
         self.assertEqual(self.names(right, "--name", "telling", "--minimum", "1", "--timeout", "60"), ["telling"])
