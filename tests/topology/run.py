@@ -291,10 +291,14 @@ def fault_subscriber_paused(engine):
     return f"nothing lost; the oldest sample came {summary['age_ms']['max'] / 1000:.1f} s late"
 
 
-def fault_network_cut(engine):
-    run = Run(engine, "network-cut", "one-to-one.yaml", link="posix/tcp", **LIVELY, **PATIENT)
-    loses_nothing(run, lambda sub: sub.disconnect(), lambda sub: sub.connect())
-    return "went on where it was, nothing lost or repeated"
+def cut_of(link):
+    """The subscriber's network disconnected and connected again."""
+    def fault(engine):
+        run = Run(engine, f"network-cut-{link}", "one-to-one.yaml", link, **LIVELY, **PATIENT)
+        loses_nothing(run, lambda sub: sub.disconnect(), lambda sub: sub.connect())
+        return "went on where it was, nothing lost or repeated"
+
+    return fault
 
 
 def fault_relay_restarted(engine):
@@ -365,6 +369,7 @@ def fault_two_networks(engine):
 
 FAULTS = {name.removeprefix("fault_").replace("_", "-"): f for name, f in list(globals().items())
           if name.startswith("fault_")}
+FAULTS |= {f"network-cut {link}": cut_of(link) for link in LINKS if "tcp" in link}
 FAULTS |= {f"stop {name}": stop_of(name) for name in TOPOLOGIES}
 
 # --- the matrix -----------------------------------------------------------------------------------------------------
