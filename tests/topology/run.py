@@ -38,12 +38,22 @@ live = []  # topologies that are up
 ending = threading.Event()
 
 
-def end_on_signal(number, _frame):
+def end_on_signal(engine):
     """Nothing is left behind."""
-    ending.set()
-    for topology in list(live):
-        topology.down()  # waits for what is being put up
-    os._exit(128 + number)
+    def end(number):
+        try:
+            for topology in list(live):
+                topology.down()  # waits for what is being put up
+            engine.close()
+        finally:
+            os._exit(128 + number)
+
+    def begin(number, _frame):  # the thread that this interrupts may hold any lock
+        ending.set()
+        threading.Thread(target=end, args=(number,)).start()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, begin)
 
 
 class Run:
@@ -449,11 +459,10 @@ def main():
     if why := kind.why_not():
         print(f"topology: skipped: {why}")
         return 77
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end_on_signal)
     tag = f"rvt{os.getpid()}"
     engine = (kind(ROOT, options.image or "rivulet-test", tag) if options.engine == "docker"
               else kind(ROOT, pathlib.Path(options.bin).resolve()))
+    end_on_signal(engine)
     began = time.monotonic()
     if not options.image:
         engine.prepare(options.prebuilt.resolve() if options.prebuilt else None)
