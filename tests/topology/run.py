@@ -121,9 +121,13 @@ class Run:
             for member in self.members(service):
                 seconds, code = member.stop_time(), member.exit_code()
                 ends = {s["end"] for s in self.events(member, "summary")}
-                if code != 0 and (code != 5 or "ended" not in ends):
+                by_itself = code == 5 and "ended" in ends
+                if code != 0 and not by_itself:
                     raise Failed(f"{self.label}: {service} ended with exit code {code}\n{member.log()}")
-                expect(seconds is not None and seconds < limit, f"{self.label}: {service} took {seconds} s to stop")
+                if seconds is None:
+                    expect(by_itself, f"{self.label}: {service} had ended before it was stopped")
+                else:
+                    expect(seconds < limit, f"{self.label}: {service} took {seconds:.1f} s to stop")
 
     def publishes_without_loss(self, *services):
         for service in services:
@@ -339,7 +343,7 @@ def stop_of(name):
                 wait_until(lambda: "impair: " in member.log() or run.samples(member) > 0, f"{name}: data everywhere")
         run.topology.stop()
         run.stopped(*services, limit=2.0)
-        longest = max(member.stop_time() for service in services for member in run.members(service))
+        longest = max(member.stop_time() or 0 for service in services for member in run.members(service))
         return f"{', '.join(services)}: each within {longest:.1f} s"
 
     return fault
