@@ -2,10 +2,10 @@
 # For sourcing: the Debian packages that building and testing need, and what the scripts share. The only list there is.
 
 # shellcheck disable=SC2034 # used by the scripts that source this file
-RIVULET_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config libzmq3-dev libmsgpack-cxx-dev libtomlplusplus-dev libfmt-dev
-    libspdlog-dev libcli11-dev)
+RIVULET_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config libzmq3-dev libsodium-dev libmsgpack-cxx-dev
+    libtomlplusplus-dev libfmt-dev libspdlog-dev libcli11-dev)
 # shellcheck disable=SC2034 # what built programs need, on Debian 12
-RIVULET_RUNTIME_PACKAGES=(libzmq5 libfmt9 libspdlog1.10 libtomlplusplus3)
+RIVULET_RUNTIME_PACKAGES=(libzmq5 libsodium23 libfmt9 libspdlog1.10 libtomlplusplus3)
 # shellcheck disable=SC2034
 RIVULET_TEST_PACKAGES=(libgtest-dev libbenchmark-dev python3 python3-zmq python3-msgpack python3-yaml iproute2
     iptables procps systemd)

@@ -18,7 +18,7 @@ constexpr std::int64_t KiB = 1024;
 constexpr std::int64_t MiB = 1024 * KiB;
 constexpr std::int64_t GiB = 1024 * MiB;
 
-constexpr std::array<section, 8> all_sections{{
+constexpr std::array<section, 9> all_sections{{
     {"session", "Which lab this is: streams of another session are not seen."},
     {"ports", "Where outlets listen when their endpoint leaves the port open."},
     {"discovery", "How streams are found by name."},
@@ -26,6 +26,7 @@ constexpr std::array<section, 8> all_sections{{
     {"zmq", "The ZeroMQ backend."},
     {"sockopts", "Kernel buffers of posix connections: they bound what is in flight."},
     {"posix", "Unix sockets of the posix backend."},
+    {"security", "Who may take part: SECURITY.md says what is promised. stream-keygen makes the files."},
     {"log", "What is written to standard error."},
 }};
 
@@ -136,6 +137,21 @@ const std::vector<key>& table() {
         RIVULET_KEY(posix, mode, (mode_rule{}), "Permissions of unix sockets, as chmod takes them."),
         RIVULET_KEY(posix, group, (text_rule{0, 64}), "Group of unix sockets; empty = the process's own."),
 
+        RIVULET_KEY(security, required, (switch_rule{}),
+                    "true: whatever would be plain is an error: posix links, zmq links without secret_key, beacons "
+                    "without session_key."),
+        RIVULET_KEY(security, secret_key, (text_rule{0, 4096}),
+                    "File with this program's secret key: its zmq links are then authenticated and encrypted (CURVE); "
+                    "empty = plain."),
+        RIVULET_KEY(
+            security, servers, (list_rule{1024, {1, 4096}}),
+            "Public keys of outlets to connect to: \"curve-public:...\", or files with one a line. The own key is "
+            "one of them."),
+        RIVULET_KEY(security, clients, (list_rule{1024, {1, 4096}}),
+                    "Public keys of consumers to let in, likewise; nobody else gets anything."),
+        RIVULET_KEY(security, session_key, (text_rule{0, 4096}),
+                    "File with the key that all programs of a lab share to authenticate beacons; empty = plain."),
+
         RIVULET_KEY(log, level, (choice_rule{{"auto", "trace", "debug", "info", "warn", "error", "off"}}),
                     "auto = warn in a program that uses the library, info in the stream-* programs."),
         RIVULET_KEY(log, format, (choice_rule{{"text", "json"}}), "json = one object a line."),
@@ -192,6 +208,20 @@ std::vector<conflict> conflicts(const config& settings) {
             found.push_back({find_key("ports", "advertise"), nullptr,
                              fmt::format("\"{}\" is no host; allowed: a host name or an address, without a port",
                                          platform::printable(host))});
+    const config::security_section& security = settings.security;
+    if (security.required && security.secret_key.empty())
+        found.push_back({find_key("security", "required"), find_key("security", "secret_key"),
+                         "required = true, but secret_key names no file, so that links would be plain; make one with "
+                         "stream-keygen"});
+    if (security.required && security.session_key.empty() && settings.discovery.enabled)
+        found.push_back(
+            {find_key("security", "required"), find_key("security", "session_key"),
+             "required = true, but session_key names no file, so that beacons would be plain; make one with "
+             "stream-keygen --session-key, or set [discovery] enabled = false"});
+    if (security.secret_key.empty() && !(security.servers.empty() && security.clients.empty()))
+        found.push_back({find_key("security", security.servers.empty() ? "clients" : "servers"),
+                         find_key("security", "secret_key"),
+                         "keys of others are of no use without an own one: set secret_key, which stream-keygen makes"});
     if (settings.tuning.keepalive >= settings.tuning.watchdog)
         found.push_back(
             {find_key("tuning", "watchdog"), find_key("tuning", "keepalive"),

@@ -32,6 +32,11 @@ context& context::default_context() {
     return *current;
 }
 
+discovery_stats context::discovery() const {
+    const discovery::node_counters c = impl_->discovery.counters();
+    return {c.received, c.malformed, c.foreign, c.refused, c.unauthenticated, c.replayed, c.unproven};
+}
+
 const config& context::settings() const noexcept { return impl_->settings; }
 
 } // namespace rivulet

@@ -5,6 +5,7 @@
 #include "service/client.hpp"
 #include "service/server.hpp"
 #include "transport/io_context.hpp"
+#include "transport/policy.hpp"
 
 #include <rivulet/context.hpp>
 #include <rivulet/error.hpp>
@@ -22,7 +23,9 @@ public:
     const platform::fork_guard fork;
     service::server services{*this};     ///< answers for all outlets
     service::client_pool clients{*this}; ///< asks for all inlets
-    discovery::beacon_service discovery{settings, log, io};
+    discovery::beacon_service discovery{
+        settings, log, io, keys->session_key(),
+        [keys = keys](std::string_view endpoint) { return transport::acceptable(endpoint, *keys); }};
 };
 
 /// The context for a new outlet or inlet. @throws error closed: it was inherited by a forked child.

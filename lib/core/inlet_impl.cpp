@@ -68,10 +68,13 @@ void inlet_impl::wait_for_greeting(std::chrono::nanoseconds timeout) {
             break;
     if (failed_.load(std::memory_order_acquire))
         check_usable();
-    if (!greeted_.load(std::memory_order_acquire))
+    if (!greeted_.load(std::memory_order_acquire)) {
+        const std::string trouble = link_->trouble();
         throw error(errc::not_connected,
-                    fmt::format("{}: no outlet answered within {:.3g} s; check that one listens there, or wait longer",
-                                title(), std::chrono::duration<double>(timeout).count()));
+                    fmt::format("{}: no outlet answered within {:.3g} s; {}", title(),
+                                std::chrono::duration<double>(timeout).count(),
+                                trouble.empty() ? "check that one listens there, or wait longer" : trouble));
+    }
     {
         const std::lock_guard lock(buffer_mutex_);
         shared_ = own_reader_ == nullptr;

@@ -50,9 +50,12 @@ found_stream resolve_one(const stream_selector& selector, std::chrono::nanosecon
     throw error(errc::not_connected,
                 fmt::format("resolve: no stream with {} within {:.3g} s in session \"{}\"; {}", to_string(selector),
                             std::chrono::duration<double>(timeout).count(), impl->settings.session.name,
-                            others.empty() ? "nothing else was seen either: check that the outlet runs, the session's "
-                                             "name, and that UDP gets through"
-                                           : "seen were " + list_of(others)));
+                            !others.empty() ? "seen were " + list_of(others)
+                            : impl->discovery.counters().unauthenticated > 0
+                                ? "beacons were heard, but not made with this program's session key: [security] "
+                                  "session_key has to be the same everywhere"
+                                : "nothing else was seen either: check that the outlet runs, the session's name, and "
+                                  "that UDP gets through"));
 }
 
 resolver::resolver(stream_selector selector, std::optional<context> ctx)

@@ -10,12 +10,13 @@ constexpr std::size_t most_parts_at_once = 8; ///< of unasked changes: more woul
 
 } // namespace
 
-advertiser::advertiser(std::uint64_t key, const participant_id& id, std::string host, std::uint32_t interval_ms)
-    : key_(key), id_(id), host_(std::move(host)), interval_ms_(interval_ms) {}
+advertiser::advertiser(std::uint64_t key, const participant_id& id, std::string host, std::uint32_t interval_ms,
+                       std::size_t reserved)
+    : key_(key), id_(id), host_(std::move(host)), interval_ms_(interval_ms), reserved_(reserved) {}
 
 std::size_t advertiser::add(const advert& a) {
     std::size_t left_out = 0;
-    datagram bytes = encode_advert(a, left_out);
+    datagram bytes = encode_advert(a, left_out, reserved_);
     if (bytes.empty())
         return left_out;
     if (const auto found = revision_of_.find(a.info.uid); found != revision_of_.end())
@@ -41,18 +42,19 @@ bool advertiser::remove(const std::string& uid) {
     return true;
 }
 
-beacon advertiser::head(std::uint64_t base) const {
+beacon advertiser::head(std::uint64_t base, const std::optional<nonce>& answered) const {
     beacon b;
     b.revision = revision_;
     b.base = base;
     b.total = static_cast<std::uint32_t>(size());
     b.interval_ms = interval_ms_;
     b.host = host_;
+    b.answered = answered;
     return b;
 }
 
 std::vector<advertiser::position> advertiser::split(std::uint64_t base) const {
-    const std::size_t room = room_for_items(host_);
+    const std::size_t room = room_for_items(host_) - reserved_;
     std::vector<position> parts;
     std::size_t used = 0;
     for (auto next = changes_.upper_bound(base); next != changes_.end(); ++next) {
@@ -71,7 +73,8 @@ std::vector<advertiser::position> advertiser::split(std::uint64_t base) const {
     return parts;
 }
 
-datagram advertiser::part(const std::vector<position>& parts, std::uint32_t number, std::uint64_t base) const {
+datagram advertiser::part(const std::vector<position>& parts, std::uint32_t number, std::uint64_t base,
+                          const std::optional<nonce>& answered) const {
     std::vector<datagram> gone;
     std::vector<bytes_view> items;
     for (auto next = parts[number]; next != parts[number + 1]; ++next) {
@@ -81,7 +84,7 @@ datagram advertiser::part(const std::vector<position>& parts, std::uint32_t numb
             gone.push_back(encode_gone(next->second.uid));
     }
     items.insert(items.end(), gone.begin(), gone.end());
-    beacon b = head(base);
+    beacon b = head(base, answered);
     b.part = number;
     b.parts = static_cast<std::uint32_t>(parts.size() - 1);
     return encode_beacon(key_, id_, b, items);
@@ -95,15 +98,15 @@ std::vector<datagram> advertiser::take_changes() {
     announced_ = revision_;
     const auto parts = split(base);
     if (parts.size() - 1 > most_parts_at_once)
-        return {encode_beacon(key_, id_, head(0), {})};
+        return {encode_beacon(key_, id_, head(0, {}), {})};
     for (std::uint32_t i = 0; i + 1 < parts.size(); ++i)
-        out.push_back(part(parts, i, base));
+        out.push_back(part(parts, i, base, {}));
     return out;
 }
 
-datagram advertiser::sign_of_life() const {
+datagram advertiser::sign_of_life(const std::optional<nonce>& answered) const {
     const auto parts = split(0);
-    return parts.size() == 2 ? part(parts, 0, 0) : encode_beacon(key_, id_, head(0), {});
+    return parts.size() == 2 ? part(parts, 0, 0, answered) : encode_beacon(key_, id_, head(0, answered), {});
 }
 
 void advertiser::answer(const query& q, const std::function<void(const datagram&)>& send) const {
@@ -114,7 +117,7 @@ void advertiser::answer(const query& q, const std::function<void(const datagram&
     const std::uint32_t first = q.revision == revision_ && q.first_part < count ? q.first_part : 0;
     for (std::uint32_t i = 0; i < parts_per_query && first + i < count; ++i)
         if ((q.wanted >> i & 1u) != 0)
-            send(part(parts, first + i, base));
+            send(part(parts, first + i, base, q.number));
 }
 
 } // namespace rivulet::discovery

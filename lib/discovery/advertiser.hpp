@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,7 +19,9 @@ namespace rivulet::discovery {
 /// its revision, so that who lacks something asks for it.
 class advertiser {
 public:
-    advertiser(std::uint64_t key, const participant_id& id, std::string host, std::uint32_t interval_ms);
+    /// @param reserved bytes of each datagram for other use.
+    advertiser(std::uint64_t key, const participant_id& id, std::string host, std::uint32_t interval_ms,
+               std::size_t reserved = 0);
 
     /// Adds a stream, or changes one that is there. @return endpoints that did not fit into an advert.
     std::size_t add(const advert& a);
@@ -30,8 +33,8 @@ public:
 
     /// What has changed since the last call, as datagrams to be sent now.
     std::vector<datagram> take_changes();
-    /// The beacon that says that all is as it was.
-    datagram sign_of_life() const;
+    /// The beacon that says that all is as it was. @param answered of the question that it answers.
+    datagram sign_of_life(const std::optional<nonce>& answered = std::nullopt) const;
     /// Calls `send` with each datagram that the query asks for.
     void answer(const query& q, const std::function<void(const datagram&)>& send) const;
 
@@ -44,14 +47,16 @@ private:
     using position = std::map<std::uint64_t, entry>::const_iterator;
     /// Where each part begins that the changes since `base` come in; the last one is the end.
     std::vector<position> split(std::uint64_t base) const;
-    datagram part(const std::vector<position>& parts, std::uint32_t number, std::uint64_t base) const;
-    beacon head(std::uint64_t base) const;
+    datagram part(const std::vector<position>& parts, std::uint32_t number, std::uint64_t base,
+                  const std::optional<nonce>& answered) const;
+    beacon head(std::uint64_t base, const std::optional<nonce>& answered) const;
     std::uint64_t known_base(std::uint64_t base) const noexcept { return base < forgotten_ ? 0 : base; }
 
     const std::uint64_t key_;
     const participant_id id_;
     const std::string host_;
     const std::uint32_t interval_ms_;
+    const std::size_t reserved_;
     std::map<std::uint64_t, entry> changes_; ///< by revision: the last change of each stream
     std::unordered_map<std::string, std::uint64_t> revision_of_;
     std::size_t gone_ = 0; ///< entries of changes_ that are gone

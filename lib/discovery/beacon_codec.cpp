@@ -68,6 +68,12 @@ void number(packer& pack, std::string_view key, std::uint64_t value) {
     pack.pack_uint64(value);
 }
 
+void bytes(packer& pack, std::string_view key, std::span<const std::byte> value) {
+    pack.pack_text(key);
+    pack.pack_bin(static_cast<std::uint32_t>(value.size()));
+    pack.pack_bin_body(reinterpret_cast<const char*>(value.data()), static_cast<std::uint32_t>(value.size()));
+}
+
 void list(packer& pack, std::string_view key, std::span<const std::string> values) {
     pack.pack_text(key);
     pack.pack_array(static_cast<std::uint32_t>(values.size()));
@@ -75,7 +81,7 @@ void list(packer& pack, std::string_view key, std::span<const std::string> value
         pack.pack_text(value);
 }
 
-datagram encode_advert(const advert& a, std::size_t endpoints, std::size_t services) {
+datagram pack_advert(const advert& a, std::size_t endpoints, std::size_t services) {
     datagram out;
     wire::vector_sink sink(out);
     packer pack(sink);
@@ -220,6 +226,8 @@ bool read_beacon(const msgpack::object& from, beacon& out, bool items) {
             return read_small(value, out.interval_ms, max_interval_ms) && out.interval_ms > 0;
         if (key == "h")
             return read_line(value, out.host, max_host_bytes);
+        if (key == "e")
+            return read_id(value, out.answered.emplace());
         if (key == "s")
             list = &value;
         return true;
@@ -237,6 +245,8 @@ bool read_query(const msgpack::object& from, query& out) {
             return read_small(value, out.id, UINT32_MAX);
         if (key == "w")
             return read_id(value, out.to.emplace());
+        if (key == "n")
+            return read_id(value, out.number.emplace());
         if (key == "b")
             return read_field(value, out.base);
         if (key == "r")
@@ -302,15 +312,15 @@ std::size_t room_for_items(std::string_view host) noexcept {
     return max_datagram_bytes - beacon_overhead - std::min(host.size(), max_host_bytes);
 }
 
-datagram encode_advert(const advert& a, std::size_t& left_out) {
+datagram encode_advert(const advert& a, std::size_t& left_out, std::size_t reserved) {
     std::size_t endpoints = std::min(a.endpoints.size(), max_endpoints);
     std::size_t services = std::min(a.service.size(), max_endpoints);
     for (;;) {
-        datagram out = encode_advert(a, endpoints, services);
+        datagram out = pack_advert(a, endpoints, services);
         left_out = a.endpoints.size() + a.service.size() - endpoints - services;
         if (endpoints == 0)
             return {};
-        if (out.size() <= room_for_items(std::string(max_host_bytes, 'x')))
+        if (out.size() + reserved <= room_for_items(std::string(max_host_bytes, 'x')))
             return out;
         // Data endpoints are needed most: the last of the longer list goes, of equal ones the service's.
         --(services >= endpoints ? services : endpoints);
@@ -331,7 +341,7 @@ datagram encode_beacon(std::uint64_t key, const participant_id& sender, const be
     wire::vector_sink sink(out);
     packer pack(sink);
     begin(pack, key, kind::beacon, sender);
-    pack.pack_map(8);
+    pack.pack_map(head.answered ? 9 : 8);
     number(pack, "r", head.revision);
     number(pack, "b", head.base);
     number(pack, "p", head.part);
@@ -339,6 +349,8 @@ datagram encode_beacon(std::uint64_t key, const participant_id& sender, const be
     number(pack, "t", head.total);
     number(pack, "v", head.interval_ms);
     text(pack, "h", head.host);
+    if (head.answered)
+        bytes(pack, "e", *head.answered);
     pack.pack_text("s");
     pack.pack_array(static_cast<std::uint32_t>(items.size()));
     for (const bytes_view item : items)
@@ -352,15 +364,15 @@ datagram encode_query(std::uint64_t key, const participant_id& sender, const que
     wire::vector_sink sink(out);
     packer pack(sink);
     begin(pack, key, kind::query, sender);
-    pack.pack_map(q.to ? 8 : 3);
+    pack.pack_map((q.to ? 8u : 3u) + (q.number ? 1u : 0u));
     number(pack, "d", q.id);
     number(pack, "j", q.spread_ms);
     pack.pack_text("g");
     q.to_group ? pack.pack_true() : pack.pack_false();
+    if (q.number)
+        bytes(pack, "n", *q.number);
     if (q.to) {
-        pack.pack_text("w");
-        pack.pack_bin(static_cast<std::uint32_t>(q.to->size()));
-        pack.pack_bin_body(reinterpret_cast<const char*>(q.to->data()), static_cast<std::uint32_t>(q.to->size()));
+        bytes(pack, "w", *q.to);
         number(pack, "b", q.base);
         number(pack, "r", q.revision);
         number(pack, "p", q.first_part);

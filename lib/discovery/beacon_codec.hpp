@@ -29,6 +29,8 @@ inline constexpr std::uint32_t parts_per_query = 32;
 /// One context of one process: random, new for each.
 using participant_id = std::array<std::byte, 16>;
 participant_id make_participant_id();
+/// What a question asks an answer to repeat, so that an old one does not pass for it: random, too.
+using nonce = std::array<std::byte, 16>;
 
 /// Tells the datagrams of one lab from others': a hash of session and multicast groups.
 std::uint64_t lab_key(std::string_view session, std::string_view group, std::string_view group6) noexcept;
@@ -53,6 +55,7 @@ struct beacon {
     std::string host{};
     std::vector<advert> adverts{};
     std::vector<std::string> gone{}; ///< uids
+    std::optional<nonce> answered{}; ///< of the question that this answers
 };
 
 /// A question to all participants, or to one of them.
@@ -62,9 +65,10 @@ struct query {
     std::uint64_t base = 0;             ///< the asker knows everything up to this revision
     std::uint64_t revision = 0;         ///< the one that first_part and wanted mean
     std::uint32_t first_part = 0;
-    std::uint32_t wanted = 0;    ///< bit i: part first_part + i
-    std::uint32_t spread_ms = 0; ///< answers may be put off by up to so long
-    bool to_group = false;       ///< answers go to the group: the asker seems not to get them otherwise
+    std::uint32_t wanted = 0;      ///< bit i: part first_part + i
+    std::uint32_t spread_ms = 0;   ///< answers may be put off by up to so long
+    bool to_group = false;         ///< answers go to the group: the asker seems not to get them otherwise
+    std::optional<nonce> number{}; ///< that answers repeat
 };
 
 struct message {
@@ -73,11 +77,11 @@ struct message {
     std::optional<udp_address> origin{}; ///< of a datagram that another process of this host has passed on
 };
 
-enum class beacon_error : std::uint8_t { none, malformed, foreign_version, foreign_lab, too_large };
+enum class beacon_error : std::uint8_t { none, malformed, foreign_version, foreign_lab, too_large, unauthenticated };
 
 /// An advert as it stands in a beacon. Endpoints that do not fit into a datagram are left out, last first, and counted
-/// in `left_out`; an advert without any endpoint left is empty.
-datagram encode_advert(const advert& a, std::size_t& left_out);
+/// in `left_out`; an advert without any endpoint left is empty. @param reserved bytes of a datagram for other use.
+datagram encode_advert(const advert& a, std::size_t& left_out, std::size_t reserved = 0);
 /// A stream that is gone, likewise.
 datagram encode_gone(std::string_view uid);
 /// Bytes that the items of a beacon may have together.

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 /// When a question to everybody is asked again, counted from the one before.
 constexpr std::array<std::chrono::milliseconds, 6> repeats{20ms, 40ms, 90ms, 200ms, 400ms, 750ms};
 constexpr std::size_t group_every = 5; ///< later questions go to known peers each time, to everybody this often
+constexpr std::size_t most_unusable_told = 1024;
 constexpr std::size_t most_seen = 64;
 constexpr std::size_t most_late = 256;
 constexpr double most_answers = 4096; ///< datagrams at once, and ...
@@ -26,8 +27,13 @@ const udp_address myself = [] {
 
 beacon_node::beacon_node(const node_options& options, datagram_network& network)
     : options_(options), network_(network),
-      streams_(options.key, options.id, options.host, static_cast<std::uint32_t>(options.beacon_interval.count())),
-      registry_(options.session), random_(options.seed), answers_left_(most_answers) {}
+      streams_(options.key, options.id, options.host, static_cast<std::uint32_t>(options.beacon_interval.count()),
+               options.session_key ? beacon_guard::overhead : 0),
+      registry_(options.session), random_(options.seed), answers_left_(most_answers) {
+    if (options.session_key)
+        guard_.emplace(*options.session_key, options.key);
+    network_.set_guard(guard_ ? &*guard_ : nullptr);
+}
 
 /// Plus or minus a tenth, so that those who began together do not stay together.
 std::chrono::nanoseconds beacon_node::jittered(std::chrono::nanoseconds about) {
@@ -141,10 +147,16 @@ void beacon_node::network_changed(time_point now) {
         search(now);
 }
 
-void beacon_node::ask_everybody(std::chrono::milliseconds spread, bool group) {
+/// That an answer has to repeat, so that it is known for one.
+std::optional<nonce> beacon_node::question_number(time_point now) {
+    return guard_ ? std::optional(guard_->question(now)) : std::nullopt;
+}
+
+void beacon_node::ask_everybody(std::chrono::milliseconds spread, bool group, time_point now) {
     query q;
     q.id = next_query_++;
     q.spread_ms = static_cast<std::uint32_t>(spread.count());
+    q.number = question_number(now);
     const datagram bytes = encode_query(options_.key, options_.id, q);
     if (group)
         network_.send_to_all(bytes);
@@ -156,7 +168,8 @@ void beacon_node::send_questions(time_point now) {
     // This context answers itself at once, which may make room for the next question.
     for (bool again = true; again;) {
         again = false;
-        for (const auto& [to, q] : registry_.take_questions(now)) {
+        for (auto& [to, q] : registry_.take_questions(now)) {
+            q.number = question_number(now);
             if (*q.to == options_.id) {
                 streams_.answer(q, [&](const datagram& bytes) { hear_myself(bytes, now); });
                 again = true;
@@ -198,7 +211,7 @@ void beacon_node::answer_one(const query& q, const udp_address& from) {
         ++counters_.answered;
         q.to_group ? network_.send_to_all(bytes) : network_.send_to(from, bytes);
     };
-    q.to ? streams_.answer(q, send) : send(streams_.sign_of_life());
+    q.to ? streams_.answer(q, send) : send(streams_.sign_of_life(q.number));
 }
 
 void beacon_node::on_query(const participant_id& sender, const query& q, const udp_address& from, time_point now) {
@@ -216,42 +229,103 @@ void beacon_node::on_query(const participant_id& sender, const query& q, const u
         return;
     }
     std::uniform_int_distribution<std::uint32_t> delay(0, q.spread_ms);
-    late_.push_back({now + std::chrono::milliseconds(delay(random_)), from, q.to_group});
+    late_.push_back({now + std::chrono::milliseconds(delay(random_)), from, q.to_group, q.number});
 }
 
 // --- being driven ---------------------------------------------------------------------------------------------------
 
+/// Takes a datagram apart, if it is one for us; counts it otherwise.
+bool beacon_node::open(bytes_view bytes, message& out, std::uint64_t& counter) {
+    beacon_error wrong = beacon_error::none;
+    beacon_guard::opened sealed{bytes, 0, {}};
+    if (guard_)
+        wrong = guard_->open(bytes, sealed);
+    if (wrong == beacon_error::none)
+        wrong = decode(sealed.plain, options_.key, out, interested_ || !own_.empty());
+    if (wrong == beacon_error::none && guard_) {
+        wrong = out.origin ? beacon_error::malformed : beacon_error::none;
+        out.origin = sealed.origin;
+    }
+    counter = sealed.counter;
+    switch (wrong) {
+    case beacon_error::none: return true;
+    case beacon_error::malformed:
+    case beacon_error::too_large: ++counters_.malformed; return false;
+    case beacon_error::foreign_lab:
+    case beacon_error::foreign_version: ++counters_.foreign; return false;
+    case beacon_error::unauthenticated: ++counters_.unauthenticated; return false;
+    }
+    return false;
+}
+
 void beacon_node::on_datagram(bytes_view bytes, const reception& how, time_point now) {
     message m;
-    switch (decode(bytes, options_.key, m, interested_ || !own_.empty())) {
-    case beacon_error::none: break;
-    case beacon_error::malformed:
-    case beacon_error::too_large: ++counters_.malformed; return;
-    case beacon_error::foreign_lab:
-    case beacon_error::foreign_version: ++counters_.foreign; return;
-    }
-    if (m.sender == options_.id)
+    std::uint64_t counter = 0;
+    if (!open(bytes, m, counter) || m.sender == options_.id)
         return;
     // Only processes of this host pass datagrams on: others could make us answer to anybody.
     if (m.origin && !how.from_this_host) {
         ++counters_.malformed;
         return;
     }
+    bool refused = false;
+    if (guard_ && !guard_->take(m.sender, counter, now, refused)) {
+        ++(refused ? counters_.refused : counters_.replayed);
+        return;
+    }
     ++counters_.received;
     const udp_address& from = m.origin ? *m.origin : how.from;
     if (how.unicast && !m.origin && bytes.size() <= max_datagram_bytes && !(from.ipv6 && from.is_link_local())) {
-        network_.send_to_host(encode_passed_on(bytes, from));
+        network_.send_to_host(guard_ ? guard_->pass_on(bytes, from) : encode_passed_on(bytes, from));
         ++counters_.passed_on;
     }
     if (const auto* q = std::get_if<query>(&m.body))
         return on_query(m.sender, *q, from, now);
+    on_beacon(m.sender, std::get<beacon>(m.body), from, now);
+}
+
+void beacon_node::on_beacon(const participant_id& sender, beacon& b, const udp_address& from, time_point now) {
+    if (!alive(sender, b, from, now))
+        return;
+    if (options_.acceptable)
+        take_out_unusable(b);
     if (!own_.empty())
-        compare_sources(m.sender, std::get<beacon>(m.body), now);
+        compare_sources(sender, b, now);
     if (!interested_)
         return;
-    if (!registry_.receive(m.sender, std::get<beacon>(m.body), from, now))
+    if (!registry_.receive(sender, b, from, now))
         ++counters_.refused;
     send_questions(now);
+}
+
+/// Whether a beacon is not an old one that somebody has recorded; if that is not known yet, and matters, asks.
+bool beacon_node::alive(const participant_id& sender, const beacon& b, const udp_address& from, time_point now) {
+    if (!guard_ || guard_->proven(sender, b.answered, now))
+        return true;
+    ++counters_.unproven;
+    const bool matters =
+        interested_ || std::ranges::any_of(b.adverts, [&](const advert& a) { return own_.knows(a.info.source_id); });
+    if (!matters || !guard_->should_ask(sender, now))
+        return false;
+    query q;
+    q.id = next_query_++;
+    q.to = sender;
+    q.revision = b.revision;
+    q.wanted = 1;
+    q.number = question_number(now);
+    network_.send_to(from, encode_query(options_.key, options_.id, q));
+    return false;
+}
+
+void beacon_node::take_out_unusable(beacon& b) {
+    const auto out = [&](const std::string& endpoint) { return !options_.acceptable(endpoint); };
+    for (advert& a : b.adverts) {
+        std::erase_if(a.endpoints, out);
+        std::erase_if(a.service, out);
+        if (a.endpoints.empty() && unusable_told_.size() < most_unusable_told &&
+            unusable_told_.insert(a.info.name).second)
+            unusable_.push_back(a.info.name);
+    }
 }
 
 void beacon_node::on_turn(time_point now) {
@@ -270,6 +344,7 @@ void beacon_node::on_turn(time_point now) {
         }
         query q;
         q.to_group = late_[i].to_group;
+        q.number = late_[i].number;
         if (streams_.size() != 0)
             answer_one(q, late_[i].to);
         late_[i] = late_.back();
@@ -280,7 +355,7 @@ void beacon_node::on_turn(time_point now) {
         const auto wait = burst ? repeats[searches_] : options_.beacon_interval;
         const auto spread = searches_ == 0 ? 0ms : std::min<std::chrono::milliseconds>(wait / 2, 100ms);
         if (burst || !peers_.empty() || searches_ % group_every == 0)
-            ask_everybody(spread, burst || searches_ % group_every == 0);
+            ask_everybody(spread, burst || searches_ % group_every == 0, now);
         ++searches_;
         next_search_ = now + jittered(wait);
     }

@@ -26,8 +26,12 @@ constexpr auto close_after = 5s;           ///< without anything to do, so that 
 constexpr std::size_t datagrams_a_turn = 64;
 constexpr std::size_t buffer_bytes = 2048; ///< more than any datagram of ours
 
-node_options options_for(const config& settings) {
+node_options options_for(const config& settings, const security::secret_bytes* session_key,
+                         std::function<bool(std::string_view)> acceptable) {
     node_options out;
+    if (session_key)
+        out.session_key = *session_key;
+    out.acceptable = std::move(acceptable);
     out.session = settings.session.name;
     out.key = lab_key(settings.session.name, settings.discovery.group, settings.discovery.group6);
     out.id = make_participant_id();
@@ -41,10 +45,12 @@ node_options options_for(const config& settings) {
 
 } // namespace
 
-beacon_service::beacon_service(const config& settings, std::shared_ptr<platform::logger> log, platform::reactor& io)
+beacon_service::beacon_service(const config& settings, std::shared_ptr<platform::logger> log, platform::reactor& io,
+                               const security::secret_bytes* session_key,
+                               std::function<bool(std::string_view)> acceptable)
     : settings_(settings), log_(std::move(log)), io_(io), sockets_(settings_, *log_),
-      node_(options_for(settings_), sockets_), peers_(settings_.discovery.known_peers, settings_.discovery.port, log_) {
-}
+      node_(options_for(settings_, session_key, std::move(acceptable)), sockets_),
+      peers_(settings_.discovery.known_peers, settings_.discovery.port, log_) {}
 
 beacon_service::~beacon_service() {
     if (!fork_.in_child())
@@ -76,6 +82,11 @@ void beacon_service::withdraw(const std::string& uid) {
     if (sockets_.is_open()) // else nobody has heard of it
         node_.announce(clock::now());
     io_.post(*this);
+}
+
+node_counters beacon_service::counters() const {
+    const std::lock_guard lock(mutex_);
+    return node_.counters();
 }
 
 void beacon_service::add(stream_listener& listener) {
@@ -154,7 +165,12 @@ void beacon_service::receive_locked(int fd, time_point now) {
         const std::size_t size = sockets_.receive(fd, buffer, how);
         if (size == 0)
             return;
+        const std::uint64_t before = node_.counters().unauthenticated;
         node_.on_datagram(std::span(buffer).first(size), how, now);
+        if (node_.counters().unauthenticated != before)
+            log_->warn("beacon_refused", {{"from", how.from.host_text()}},
+                       "a beacon or question was not made with this lab's session key, and is not believed; set "
+                       "[security] session_key there too, or another [session] name");
     }
 }
 
@@ -214,10 +230,12 @@ void beacon_service::deliver(time_point now) {
     std::vector<entry> listeners;
     std::vector<stream_listener*> settled;
     std::vector<source_conflict> conflicts;
+    std::vector<std::string> unusable;
     {
         const std::lock_guard lock(mutex_);
         events = node_.take_events();
         conflicts = node_.take_conflicts();
+        unusable = node_.take_unusable();
         listeners = listeners_;
         if (std::ranges::any_of(listeners_, &entry::fresh))
             for (found_stream& stream : node_.registry().streams())
@@ -230,6 +248,10 @@ void beacon_service::deliver(time_point now) {
             }
         }
     }
+    for (const std::string& name : unusable)
+        log_->warn("plain_stream", {{"stream", name}},
+                   "the stream is not encrypted, and is passed over: this program has [security] secret_key set, or "
+                   "required = true");
     for (const source_conflict& c : conflicts)
         log_->warn(
             "duplicate_source", {{"source_id", c.source_id}, {"streams", c.streams}},

@@ -10,9 +10,11 @@
 #include <rivulet/config.hpp>
 #include <rivulet/resolver.hpp>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rivulet::discovery {
@@ -32,7 +34,11 @@ public:
 /// gone. Threads: any.
 class beacon_service final : public platform::io_handler {
 public:
-    beacon_service(const config& settings, std::shared_ptr<platform::logger> log, platform::reactor& io);
+    /// @param session_key datagrams are authenticated with it; null: plain. @param acceptable whether an endpoint that
+    /// others advertise may be used; empty: all.
+    beacon_service(const config& settings, std::shared_ptr<platform::logger> log, platform::reactor& io,
+                   const security::secret_bytes* session_key = nullptr,
+                   std::function<bool(std::string_view)> acceptable = {});
     /// No stream is advertised and no listener is there any more.
     ~beacon_service() override;
 
@@ -43,6 +49,9 @@ public:
     void advertise(const advert& a);
     /// Says goodbye before it returns.
     void withdraw(const std::string& uid);
+
+    /// What became of the datagrams that came.
+    node_counters counters() const;
 
     /// Begins to search, and calls until remove(). @throws error not_supported: discovery is off.
     void add(stream_listener& listener);

@@ -347,15 +347,17 @@ bool beacon_sockets::send_group(sockets& s, const network_interface& interface, 
 }
 
 /// True when all processes of this host get it that way.
-bool beacon_sockets::send_over_loopback(bytes_view bytes) {
+bool beacon_sockets::send_over_loopback(bytes_view bytes, bool as_it_is) {
     for (sockets& s : families_)
         for (const network_interface& interface : interfaces_)
-            if (s.own && interface.loopback && interface.has(s.group.ipv6) && send_group(s, interface, bytes))
+            if (s.own && interface.loopback && interface.has(s.group.ipv6) &&
+                send_group(s, interface, as_it_is ? bytes : copy_of(bytes)))
                 return true;
     return false;
 }
 
-void beacon_sockets::send_outside(bytes_view bytes, bool loop) {
+void beacon_sockets::send_outside(bytes_view bytes, bool loop, bool as_it_is) {
+    const auto copy = [&] { return as_it_is ? bytes : copy_of(bytes); };
     for (sockets& s : families_) {
         if (!s.own)
             continue;
@@ -363,30 +365,30 @@ void beacon_sockets::send_outside(bytes_view bytes, bool loop) {
         for (const network_interface& interface : interfaces_) {
             if (interface.loopback || !interface.has(s.group.ipv6))
                 continue;
-            if (settings_.discovery.multicast && interface.multicast && !send_group(s, interface, bytes))
+            if (settings_.discovery.multicast && interface.multicast && !send_group(s, interface, copy()))
                 complain(interface, s.group.ipv6 ? "cannot send IPv6 multicasts" : "cannot send multicasts");
             if (s.group.ipv6 || !settings_.discovery.broadcast)
                 continue;
             for (udp_address to : interface.broadcasts) {
                 to.port = settings_.discovery.port;
-                if (!send_by(s.own.get(), interface.index, to, bytes))
+                if (!send_by(s.own.get(), interface.index, to, copy()))
                     complain(interface, "cannot send broadcasts");
             }
         }
     }
 }
 
-void beacon_sockets::send_to_all(bytes_view bytes) { send_outside(bytes, !send_over_loopback(bytes)); }
+void beacon_sockets::send_to_all(bytes_view bytes) { send_outside(bytes, !send_over_loopback(bytes, false), false); }
 
 void beacon_sockets::send_to_host(bytes_view bytes) {
-    if (!send_over_loopback(bytes))
-        send_outside(bytes, true);
+    if (!send_over_loopback(bytes, true))
+        send_outside(bytes, true, true);
 }
 
 void beacon_sockets::send_to(const udp_address& to, bytes_view bytes) {
     const sockets& s = families_[to.ipv6 ? 1 : 0];
     if (s.own)
-        send_by(s.own.get(), 0, to, bytes);
+        send_by(s.own.get(), 0, to, copy_of(bytes));
 }
 
 } // namespace rivulet::discovery

@@ -60,8 +60,9 @@ private:
     void join(sockets& s, const network_interface& interface);
     void leave_lost_interfaces(const std::vector<network_interface>& now);
     bool send_group(sockets& s, const network_interface& interface, bytes_view bytes);
-    void send_outside(bytes_view bytes, bool loop);
-    bool send_over_loopback(bytes_view bytes);
+    /// @param as_it_is it is passed on: not authenticated by us.
+    void send_outside(bytes_view bytes, bool loop, bool as_it_is);
+    bool send_over_loopback(bytes_view bytes, bool as_it_is);
     void set_loop(sockets& s, bool loop);
     bool mine(const udp_address& address) const noexcept;
     std::optional<udp_address> loopback(bool ipv6) const noexcept;

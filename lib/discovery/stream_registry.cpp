@@ -148,7 +148,7 @@ bool stream_registry::add(const participant_id& id, participant& p, const advert
         }
         return true;
     }
-    if (owner_.size() >= limits_.streams || !owner_.emplace(a.info.uid, id).second)
+    if (a.endpoints.empty() || owner_.size() >= limits_.streams || !owner_.emplace(a.info.uid, id).second)
         return false;
     conflicts_.add(id, a, from.host, now);
     emit(stream_event::kind::appeared, p, p.streams.emplace(a.info.uid, known_stream{a, revision}).first->second);

@@ -33,6 +33,8 @@ constexpr std::array<scheme, 6> schemes{{
 }};
 
 constexpr std::string_view separator = "://";
+constexpr std::string_view key_marker = "?key=";
+constexpr std::size_t key_id_digits = 16;
 constexpr std::size_t max_path_bytes = sizeof(sockaddr_un::sun_path) - 1;
 constexpr std::size_t max_name_bytes = 255;
 
@@ -60,7 +62,11 @@ public:
             refuse("it has no scheme; write for example zmq+tcp://" + printable(text_));
         form_ = find_scheme(text_.substr(0, colon));
         endpoint out{std::string(form_->name), form_->kind, "", 0, ""};
-        const std::string_view rest = text_.substr(colon + separator.size());
+        std::string_view rest = text_.substr(colon + separator.size());
+        if (const auto marker = rest.rfind(key_marker); out.over_zmq() && marker != std::string_view::npos) {
+            out.key = key_id(rest.substr(marker + key_marker.size()));
+            rest = rest.substr(0, marker);
+        }
         switch (form_->kind) {
         case endpoint::family::tcp: parse_tcp(rest, out); break;
         case endpoint::family::path: parse_path(rest, out); break;
@@ -93,6 +99,15 @@ private:
             "unknown scheme \"{}\"; there are zmq+tcp://, zmq+ipc://, inproc://, posix+tcp://, posix+unix:// "
             "and posix+sctp://",
             printable(name)));
+    }
+
+    std::string key_id(std::string_view text) const {
+        if (text.size() != key_id_digits ||
+            !std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }))
+            refuse(
+                fmt::format("\"{}\" is no id of a key; ids have {} hexadecimal digits, and stream-keygen prints them",
+                            printable(text), key_id_digits));
+        return std::string(text);
     }
 
     void parse_tcp(std::string_view rest, endpoint& out) const {
@@ -227,10 +242,12 @@ private:
 } // namespace
 
 std::string endpoint::to_string() const {
+    const std::string suffix = key.empty() ? std::string() : std::string(key_marker) + key;
     if (kind != family::tcp)
-        return fmt::format("{}://{}", scheme, path.empty() ? "*" : path);
+        return fmt::format("{}://{}{}", scheme, path.empty() ? "*" : path, suffix);
     const std::string port_text = port == 0 ? "*" : std::to_string(port);
-    return fmt::format(fmt::runtime(ipv6_literal() ? "{}://[{}]:{}" : "{}://{}:{}"), scheme, host, port_text);
+    return fmt::format(fmt::runtime(ipv6_literal() ? "{}://[{}]:{}{}" : "{}://{}:{}{}"), scheme, host, port_text,
+                       suffix);
 }
 
 endpoint parse_endpoint(std::string_view text, endpoint_use use) { return parser(text, use).run(); }

@@ -8,7 +8,7 @@
 namespace rivulet::transport {
 
 /// An endpoint string taken apart: zmq+tcp://host:port, zmq+ipc:///path, posix+tcp://..., posix+unix:///path,
-/// inproc://name.
+/// inproc://name. The zmq ones may end in ?key=ID.
 struct endpoint {
     enum class family : std::uint8_t { tcp, path, name };
 
@@ -17,8 +17,10 @@ struct endpoint {
     std::string host;       ///< tcp: name or address without brackets; "*" = all interfaces
     std::uint16_t port = 0; ///< tcp: 0 = ephemeral ("*")
     std::string path;       ///< path and name families; "" = choose one (path family only)
+    std::string key{};      ///< zmq: id of the key that the outlet has there (rivulet::key_id); "" = plain, or not said
 
     bool wildcard_host() const noexcept { return host == "*" || host == "0.0.0.0" || host == "::"; }
+    bool over_zmq() const noexcept { return scheme.starts_with("zmq+"); }
     bool ipv6_literal() const noexcept { return host.find(':') != std::string::npos; }
     std::string to_string() const; ///< in the syntax that parse_endpoint takes; IPv6 in brackets
 };

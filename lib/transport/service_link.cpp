@@ -1,6 +1,7 @@
 #include "transport/service_link.hpp"
 
 #include "transport/backends.hpp"
+#include "transport/policy.hpp"
 #include "transport/posix/socket.hpp"
 
 #include <rivulet/error.hpp>
@@ -37,11 +38,13 @@ int distance(const endpoint& service, const endpoint& data) {
 } // namespace
 
 std::shared_ptr<service_listener> open_service_listener(const endpoint& where, io_context& io, request_sink& sink) {
+    check_policy(where, endpoint_use::listen, io);
     return backend_of(where).listen_service(where, io, sink);
 }
 
 std::shared_ptr<service_connection> connect_service(const endpoint& where, io_context& io, reply_sink& sink,
                                                     std::size_t max_reply_bytes) {
+    check_policy(where, endpoint_use::connect, io);
     return backend_of(where).connect_service(where, io, sink, max_reply_bytes);
 }
 
@@ -49,6 +52,7 @@ endpoint service_address_for(const endpoint& data) {
     endpoint where = data;
     where.port = 0;
     where.path.clear();
+    where.key.clear();
     if (data.wildcard_host())
         where.host = "*";
     // Whoever reaches the data socket's folder reaches this, in a container too.

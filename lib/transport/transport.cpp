@@ -2,6 +2,7 @@
 
 #include "transport/backends.hpp"
 #include "transport/endpoint.hpp"
+#include "transport/policy.hpp"
 
 #include <rivulet/clock.hpp>
 #include <rivulet/error.hpp>
@@ -77,11 +78,13 @@ start_point start_of(const outlet_environment& environment, const wire::hello* h
 
 std::unique_ptr<outlet_link> open_outlet_link(std::string_view text, const outlet_environment& environment) {
     const endpoint where = parse_endpoint(text, endpoint_use::listen);
+    check_policy(where, endpoint_use::listen, *environment.io);
     return backend_of(where).listen(where, environment);
 }
 
 std::unique_ptr<inlet_link> open_inlet_link(std::string_view text, const inlet_environment& environment) {
     const endpoint where = parse_endpoint(text, endpoint_use::connect);
+    check_policy(where, endpoint_use::connect, *environment.io);
     return backend_of(where).connect(where, environment);
 }
 

@@ -205,6 +205,9 @@ public:
     /// When pump() wants to be called even if fd() stays silent. As pump().
     virtual time_point next_turn() const noexcept { return time_point::max(); }
 
+    /// Why it is not connected, where the other side is there but cannot be used; else empty. Any thread.
+    virtual std::string trouble() const { return {}; }
+
     /// Drops the connection, of which nothing is heard any more, and makes another. As pump(), which has to follow.
     virtual void reconnect(time_point now) = 0;
     /// Disconnects; idempotent. No pump() follows.

@@ -161,6 +161,8 @@ bool read_stats(const msgpack::object& from, outlet_stats& out) {
             return read_field(value, out.kicked);
         if (key == "ignored")
             return read_field(value, out.ignored);
+        if (key == "refused")
+            return read_field(value, out.refused);
         if (key == "current")
             return read_consumers(value, out.current);
         return true;
@@ -318,13 +320,14 @@ std::vector<std::byte> encode_stats_reply(std::uint64_t id, const outlet_stats& 
     frame_writer out(frame_kind::reply, id);
     begin_result(out, reply_status::ok, 1);
     out.pack.pack_text("stats");
-    out.pack.pack_map(7);
+    out.pack.pack_map(8);
     out.number("pushed", stats.pushed);
     out.number("sent", stats.sent);
     out.number("dropped", stats.dropped);
     out.number("consumers", stats.consumers);
     out.number("kicked", stats.kicked);
     out.number("ignored", stats.ignored);
+    out.number("refused", stats.refused);
     const std::size_t shown = std::min(stats.current.size(), max_stats_consumers);
     out.pack.pack_text("current");
     out.pack.pack_array(static_cast<std::uint32_t>(shown));

@@ -208,7 +208,7 @@ TEST_P(Control, RepliesReachOnlyTheirAskers) {
     std::vector<std::unique_ptr<inlet>> inlets;
     std::vector<std::unique_ptr<context>> contexts; // of their own, as other programs would have
     for (int i = 0; i < 4; ++i) {
-        contexts.push_back(std::make_unique<context>(config{}));
+        contexts.push_back(std::make_unique<context>());
         inlets.push_back(std::make_unique<inlet>(
             connect(out, {.name = "asker " + std::to_string(i),
                           .ctx = i % 2 ? std::optional<context>(*contexts.back()) : std::nullopt})));

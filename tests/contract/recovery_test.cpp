@@ -16,12 +16,17 @@ protected:
         info.source_id = std::move(id);
         return info;
     }
+    static config without_discovery() {
+        config settings = load_config(); // with the keys, where the links have some
+        settings.discovery.enabled = false;
+        return settings;
+    }
     static inlet connect_by(const cable& through, inlet_options options = {}) {
         if (!options.max_buffered)
             options.max_buffered = 64 * MiB;
         options.open_timeout = patience;
         if (!options.ctx) // no beacon shows a way around the cable
-            options.ctx = context(parse_config("[discovery]\nenabled = false\n", "test"));
+            options.ctx = context(without_discovery());
         return inlet(through.endpoint(), std::move(options));
     }
     static void push(outlet& out, std::uint64_t& next, std::uint64_t samples) {
@@ -47,7 +52,9 @@ protected:
         return "";
     }
     static context lively() {
-        return context(parse_config("[tuning]\nkeepalive = \"100ms\"\n[discovery]\nenabled = false\n", "test"));
+        config settings = without_discovery();
+        settings.tuning.keepalive = 100ms;
+        return context(settings);
     }
 };
 
@@ -335,7 +342,8 @@ TEST_P(Recovery, ItIsGivenUpInTheEnd) {
 TEST_P(Recovery, AnInletMayGoAtAnyMomentOfIt) {
     constexpr unsigned threads = 4;
     constexpr int rounds = 125;
-    const support::lab here;
+    support::lab here;
+    here.settings.security = load_config().security;
     const auto work = [&](unsigned number) {
         std::mt19937 dice(number); // NOLINT(cert-msc51-cpp): the same rounds every time
         const std::optional<context> ctx = number % 2 ? std::optional(here.make_context()) : std::nullopt;

@@ -17,11 +17,11 @@ TEST_P(Service, AnOutletNamesWhereItAnswers) {
 }
 
 TEST_P(Service, OutletsOfAContextAnswerAtOnePlace) {
-    const context mine{config{}};
+    const context mine;
     const outlet a = serve(counter(), {.ctx = mine});
     const outlet b = serve(counter(), {.ctx = mine});
     EXPECT_EQ(a.service_endpoints(), b.service_endpoints());
-    const context other{config{}};
+    const context other;
     const outlet c = serve(counter(), {.ctx = other});
     EXPECT_NE(a.service_endpoints(), c.service_endpoints());
 }
@@ -63,7 +63,7 @@ TEST_P(Service, TheClockOfTheSameHostIsOurs) {
 }
 
 TEST_P(Service, RecordersGetEachMeasurementOfTheClockOnce) {
-    const context mine{config{}}; // nobody else has measured
+    const context mine; // nobody else has measured
     const outlet out = serve(counter());
     inlet in = connect(out, {.ctx = mine});
     inlet late = connect(out, {.ctx = mine});

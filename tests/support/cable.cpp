@@ -26,7 +26,11 @@ struct address {
 
 bool is_path(const std::string& endpoint) { return endpoint.find(":///") != std::string::npos; }
 
-std::string after_scheme(const std::string& endpoint) { return endpoint.substr(endpoint.find("://") + 3); }
+/// Host and port, or path: without what an encrypted endpoint says of its key.
+std::string after_scheme(const std::string& endpoint) {
+    const auto begin = endpoint.find("://") + 3;
+    return endpoint.substr(begin, endpoint.find("?key=") - begin);
+}
 
 address address_of(const std::string& endpoint) {
     address out;

@@ -3,7 +3,9 @@
 #include <discovery/beacon_node.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <random>
 #include <string>
@@ -37,7 +39,7 @@ public:
         void send_to_all(discovery::bytes_view bytes) override {
             for (const auto& other : net_.processes_)
                 if (other.get() != this && net_.connected(host_, other->host_))
-                    net_.carry(bytes, *this, *other, false);
+                    net_.carry(copy_of(bytes), *this, *other, false);
         }
         void send_to_host(discovery::bytes_view bytes) override {
             for (const auto& other : net_.processes_)
@@ -49,12 +51,12 @@ public:
             for (const auto& other : net_.processes_) {
                 const bool here = to.is_loopback() && other->host_ == host_ && other->address_.port == to.port;
                 if ((here || other->address_ == to) && net_.routed(host_, other->host_))
-                    return net_.carry(bytes, *this, *other, false);
+                    return net_.carry(copy_of(bytes), *this, *other, false);
                 if (other->address_.same_host(to) && to.port == common_port && net_.routed(host_, other->host_))
                     common = other.get();
             }
             if (common)
-                net_.carry(bytes, *this, *common, true);
+                net_.carry(copy_of(bytes), *this, *common, true);
         }
 
         const discovery::udp_address& address() const { return address_; }
@@ -81,16 +83,21 @@ public:
     static constexpr std::uint16_t common_port = 16700;
 
     process& add(int host, std::string session = "default",
-                 std::chrono::milliseconds interval = std::chrono::milliseconds(1000)) {
+                 std::chrono::milliseconds interval = std::chrono::milliseconds(1000),
+                 std::optional<security::secret_bytes> session_key = std::nullopt) {
         discovery::node_options options;
         options.session = session;
         options.key = discovery::lab_key(session, "239.255.83.76", "ff05::1");
         options.host = "host" + std::to_string(host);
         options.beacon_interval = interval;
+        options.session_key = session_key;
         options.seed = static_cast<std::uint32_t>(random_());
         for (std::byte& b : options.id)
             b = static_cast<std::byte>(random_());
-        processes_.push_back(std::make_unique<process>(*this, host, options));
+        return add(host, std::move(options));
+    }
+    process& add(int host, discovery::node_options options) {
+        processes_.push_back(std::make_unique<process>(*this, host, std::move(options)));
         return *processes_.back();
     }
     /// It is gone without a word, as a process that was killed.
@@ -135,6 +142,8 @@ public:
     network_faults faults;
     bool cut = false;           ///< no datagram gets from host to host
     bool multicast_cut = false; ///< no multicast does
+    /// Sees every datagram that somebody sends, as an eavesdropper does.
+    std::function<void(discovery::bytes_view)> tap{};
     std::uint64_t sent_bytes = 0;
 
 private:
@@ -159,6 +168,8 @@ private:
 
     void carry(discovery::bytes_view bytes, const process& from, process& to, bool unicast) {
         sent_bytes += bytes.size();
+        if (tap)
+            tap(bytes);
         std::uniform_real_distribution<double> chance(0, 1);
         std::uniform_int_distribution<std::int64_t> delay(faults.least_delay.count(), faults.most_delay.count());
         const int copies = chance(random_) < faults.loss ? 0 : chance(random_) < faults.doubling ? 2 : 1;

@@ -12,10 +12,11 @@ import unittest
 
 # A folder of lib/ and the folders whose headers it may include, besides its own and the public ones.
 MAY_INCLUDE = {
-    "core": {"service", "discovery", "transport", "samples", "wire", "clock", "platform", "config"},
+    "core": {"service", "discovery", "transport", "samples", "wire", "clock", "platform", "config", "security"},
     "service": {"transport", "samples", "wire", "clock", "platform", "config"},
-    "discovery": {"wire", "clock", "platform", "config"},
-    "transport": {"samples", "wire", "clock", "platform", "config"},
+    "discovery": {"wire", "clock", "platform", "config", "security"},
+    "transport": {"samples", "wire", "clock", "platform", "config", "security"},
+    "security": {"platform", "config"},
     "samples": {"wire", "clock", "platform"},
     "wire": set(),
     "clock": set(),
@@ -27,6 +28,7 @@ THIRD_PARTY = {
     r"zmq(_utils|_addon)?\.h(pp)?$": ("transport/zmq",),
     r"msgpack(\.h|/)": ("wire", "discovery", "service"),
     r"toml(\+\+|plusplus)": ("config",),
+    r"sodium(\.h|/)": ("security",),
     r"(CLI|CLI11)": (),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -108,6 +110,7 @@ class Layering(unittest.TestCase):
             "lib/transport/t.cpp": '#include "core/outlet_impl.hpp"\n',
             "lib/transport/posix/p.cpp": "#  include <zmq.hpp>\n",
             "lib/core/c.cpp": "#include <msgpack.hpp>\n",
+            "lib/discovery/d.cpp": "#include <sodium.h>\n",
             "lib/misc/m.cpp": "",
             "tools/pub/main.cpp": "#include <wire/frame.hpp>\n",
             "tools/sub/main.cpp": "#include <zmq.h>\n",

@@ -42,16 +42,34 @@ std::string nearest_option(const CLI::App& app, std::string_view given) {
     return best;
 }
 
+void add_security_options(CLI::App& app, common_options& common) {
+    const std::string security = "Security (stream-keygen makes the files)";
+    const auto add_file = [&](const std::string& flag, std::optional<std::string>& target, const std::string& help) {
+        app.add_option(flag, target, help)->type_name("FILE")->group(security);
+    };
+    const auto add_keys = [&](const std::string& flag, std::vector<std::string>& target, const std::string& help) {
+        app.add_option(flag, target, help)->type_name("KEY|FILE")->expected(1)->take_all()->group(security);
+    };
+    add_file("--secret-key", common.secret_key, "Own secret key: zmq links are encrypted, and both ends are checked");
+    add_keys("--server-key", common.server_keys, "Public key of an outlet to connect to (repeatable)");
+    add_keys("--client-key", common.client_keys, "Public key of a consumer to let in (repeatable)");
+    add_file("--session-key", common.session_key, "Secret that a lab shares: beacons of others are not believed");
+    app.add_flag("--require-security", common.require_security, "Whatever would be plain is an error")->group(security);
+}
+
 } // namespace
 
-void set_up_command_line(CLI::App& app, std::string_view examples, common_options& common) {
+void set_up_help(CLI::App& app, std::string_view examples, std::string_view exit_codes) {
     app.set_help_flag("-h,--help", "Shows this help");
     app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), version()), "Shows the version");
-    app.footer(fmt::format(
-        "\nExamples:\n{}\n\nExit codes: 0 done, 1 failed, 2 usage, 3 nothing found or not connected in time, 4 data "
-        "lost (--strict), 5 ended early",
-        examples));
+    app.footer(fmt::format("\nExamples:\n{}\n\nExit codes: {}", examples, exit_codes));
     app.get_formatter()->column_width(34);
+}
+
+void set_up_command_line(CLI::App& app, std::string_view examples, common_options& common) {
+    set_up_help(app, examples,
+                "0 done, 1 failed, 2 usage, 3 nothing found or not connected in time, 4 data lost (--strict), 5 ended "
+                "early");
     const std::string group = "General";
     app.add_option("--config", common.config_file, "Configuration file (default: RIVULET_CONFIG, ./rivulet.toml, ...)")
         ->type_name("FILE")
@@ -76,6 +94,7 @@ void set_up_command_line(CLI::App& app, std::string_view examples, common_option
              "HOST or HOST:PORT to ask and to tell by unicast, where multicasts do not get (repeatable)");
     add_list("--advertise", common.advertise,
              "Host under which others reach this one, where its addresses would not do (repeatable)");
+    add_security_options(app, common);
 }
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv) {
@@ -113,6 +132,15 @@ config load_settings(const common_options& common, std::string_view program, std
         settings.discovery.known_peers = common.known_peers;
     if (!common.advertise.empty())
         settings.ports.advertise = common.advertise;
+    settings.security.required |= common.require_security;
+    if (common.secret_key)
+        settings.security.secret_key = *common.secret_key;
+    if (common.session_key)
+        settings.security.session_key = *common.session_key;
+    if (!common.server_keys.empty())
+        settings.security.servers = common.server_keys;
+    if (!common.client_keys.empty())
+        settings.security.clients = common.client_keys;
     configure_log(program, settings.log.level, settings.log.format == "json");
     return settings;
 }

@@ -33,10 +33,15 @@ struct common_options {
     std::optional<std::string> session;
     std::vector<std::string> known_peers;
     std::vector<std::string> advertise;
+    bool require_security = false;
+    std::optional<std::string> secret_key, session_key;
+    std::vector<std::string> server_keys, client_keys;
 };
 
-/// --help, --version, --config, --log-level, and what tools on a network take besides. @param examples shown below the
-/// help, one a line.
+/// --help, --version, and what is shown below the help. @param examples one a line.
+void set_up_help(CLI::App& app, std::string_view examples, std::string_view exit_codes);
+
+/// The same, with --config, --log-level, and what tools on a network take besides.
 void set_up_command_line(CLI::App& app, std::string_view examples, common_options& common);
 
 /// Parses; an exit code when the tool is to end at once (0 for --help and --version, 2 for errors).

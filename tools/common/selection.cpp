@@ -66,6 +66,9 @@ std::string not_found_message(const selection& wanted, std::uint64_t minimum, co
                                   minimum == 1 ? "" : "s", wanted.to_string(), waited_s, ctx.settings().session.name);
     if (!others.empty())
         out += fmt::format("; others there: {}", fmt::join(others, ", "));
+    if (const std::uint64_t ignored = ctx.discovery().unauthenticated; ignored > 0)
+        out += fmt::format("; {} beacon{} not made with the session key of this program", ignored,
+                           ignored == 1 ? " was" : "s were");
     return out;
 }
 

@@ -90,13 +90,20 @@ private:
         return out;
     }
 
+    /// With what discovery has counted by now.
+    details shown() const {
+        details out = shown_;
+        out.discovery = ctx_.discovery();
+        return out;
+    }
+
     void show(const std::vector<found_stream>& streams) {
         if (!options_.json) {
-            out_.buffer() += to_table(asked(streams), shown_);
+            out_.buffer() += to_table(asked(streams), shown());
         } else {
             for (const listed_stream& stream : asked(streams)) {
                 json_writer json;
-                to_json(stream, shown_, json.begin_object());
+                to_json(stream, shown(), json.begin_object());
                 out_.buffer() += json.end_object().text() + '\n';
             }
         }
@@ -107,7 +114,7 @@ private:
         const bool live = !options_.json && out_.is_terminal();
         const bool stats_are_due = local_clock() >= next_stats_;
         if (live && (first_ || !events.empty() || stats_are_due))
-            out_.buffer() += clear_screen + to_table(asked(search_.streams()), shown_);
+            out_.buffer() += clear_screen + to_table(asked(search_.streams()), shown());
         if (live && shown_.stats)
             next_stats_ = local_clock() + stats_interval_s;
         first_ = false;
@@ -117,8 +124,8 @@ private:
             if (options_.json) {
                 const bool there = event.what != stream_event::kind::disappeared;
                 json_writer json;
-                to_json(there ? asked({event.stream}).front() : listed_stream{event.stream}, there ? shown_ : details{},
-                        json.begin_object().field("event", name));
+                to_json(there ? asked({event.stream}).front() : listed_stream{event.stream},
+                        there ? shown() : details{}, json.begin_object().field("event", name));
                 out_.buffer() += json.end_object().text() + '\n';
             } else if (!live) {
                 out_.buffer() += fmt::format("{} {}\n", name, to_line(event.stream));
@@ -134,7 +141,7 @@ private:
     resolver search_;
     const double began_ = local_clock();
     const double deadline_;
-    const details shown_{options_.metadata, options_.stats};
+    const details shown_{options_.metadata, options_.stats, {}};
     double next_stats_ = std::numeric_limits<double>::infinity();
     bool first_ = true;
 };

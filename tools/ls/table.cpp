@@ -86,23 +86,36 @@ std::string metadata_of(const listed_stream& s) {
 }
 
 std::string stats_of(const std::vector<listed_stream>& streams) {
-    std::vector<row> rows{{"NAME", "PUSHED", "SENT", "DROPPED", "KICKED", "CONSUMER", "ADDRESS"}};
+    std::vector<row> rows{{"NAME", "PUSHED", "SENT", "DROPPED", "KICKED", "REFUSED", "CONSUMER", "ADDRESS"}};
     for (const listed_stream& s : streams) {
         const std::string name = printable(s.stream.info.name);
         if (!s.stats) {
-            rows.push_back({name, "-", "-", "-", "-", "no answer", ""});
+            rows.push_back({name, "-", "-", "-", "-", "-", "no answer", ""});
             continue;
         }
         const outlet_stats& stats = *s.stats;
         rows.push_back({name, fmt::to_string(stats.pushed), fmt::to_string(stats.sent), fmt::to_string(stats.dropped),
-                        fmt::to_string(stats.kicked),
+                        fmt::to_string(stats.kicked), fmt::to_string(stats.refused),
                         fmt::format("{} now, {} ever", stats.current.size(), stats.consumers), ""});
         for (const consumer_stats& c : stats.current)
-            rows.push_back({"", "", fmt::to_string(c.sent), fmt::to_string(c.dropped), "",
+            rows.push_back({"", "", fmt::to_string(c.sent), fmt::to_string(c.dropped), "", "",
                             c.name.empty() ? c.id : printable(c.name),
                             fmt::format("{} {}", printable(c.address), printable(c.link))});
     }
     return '\n' + aligned(rows);
+}
+
+std::string discovery_of(const discovery_stats& d) {
+    return fmt::format(
+        "\nbeacons and questions: {} taken, {} malformed, {} of other labs, {} too many, {} unauthenticated, "
+        "{} replayed, {} unproven\n",
+        d.received, d.malformed, d.foreign, d.refused, d.unauthenticated, d.replayed, d.unproven);
+}
+
+void append_json(json_writer& out, const discovery_stats& d) {
+    out.field("received", d.received).field("malformed", d.malformed).field("foreign", d.foreign);
+    out.field("refused", d.refused).field("unauthenticated", d.unauthenticated).field("replayed", d.replayed);
+    out.field("unproven", d.unproven);
 }
 
 void append_json(json_writer& out, const metadata& node) {
@@ -122,6 +135,7 @@ void append_json(json_writer& out, const metadata& node) {
 void append_json(json_writer& out, const outlet_stats& stats) {
     out.field("pushed", stats.pushed).field("sent", stats.sent).field("dropped", stats.dropped);
     out.field("consumers", stats.consumers).field("kicked", stats.kicked).field("ignored", stats.ignored);
+    out.field("refused", stats.refused);
     out.begin_array("current");
     for (const consumer_stats& c : stats.current) {
         out.begin_object().field("id", c.id).field("name", c.name).field("address", c.address).field("link", c.link);
@@ -138,7 +152,7 @@ std::string to_table(const std::vector<listed_stream>& streams, const details& s
         rows.push_back(row_of(s.stream));
     std::string out = aligned(rows);
     if (shown.stats)
-        out += stats_of(streams);
+        out += stats_of(streams) + discovery_of(shown.discovery);
     if (shown.metadata)
         for (const listed_stream& s : streams)
             out += metadata_of(s);
@@ -174,6 +188,10 @@ void to_json(const listed_stream& listed, const details& shown, json_writer& out
         out.end_object();
     } else if (shown.stats) {
         out.null("stats");
+    }
+    if (shown.stats) {
+        append_json(out.begin_object("discovery"), shown.discovery);
+        out.end_object();
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/json.hpp"
 
+#include <rivulet/context.hpp>
 #include <rivulet/outlet.hpp>
 #include <rivulet/resolver.hpp>
 
@@ -22,6 +23,7 @@ struct listed_stream {
 struct details {
     bool metadata = false;
     bool stats = false;
+    discovery_stats discovery{}; ///< shown with the outlets' counters
     bool any() const noexcept { return metadata || stats; }
 };
 

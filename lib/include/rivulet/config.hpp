@@ -79,6 +79,27 @@ struct config {
         bool operator==(const posix_section&) const = default;
     } posix;
 
+    /// Who may take part, and how that is proved; files are made by stream-keygen (rivulet/keys.hpp). SECURITY.md says
+    /// what is promised. A secret file that others than its owner can read is refused.
+    struct security_section {
+        /// Whatever would be plain is an error: posix links, ZeroMQ links without secret_key, beacons without
+        /// session_key.
+        bool required = false;
+        /// File with this program's secret key: all of its ZeroMQ links, data and service, are then authenticated and
+        /// encrypted (CURVE), on both sides. Empty: they are plain. Cost: every byte is encrypted, checked and copied
+        /// once more, by libzmq's I/O threads.
+        std::string secret_key{};
+        /// Public keys of outlets that inlets may connect to: each as text (curve-public:...) or a file with one a
+        /// line. The own key always may, and is the one expected where there is no other.
+        std::vector<std::string> servers{};
+        /// Public keys of consumers that outlets let in, likewise: whoever has another key, or none, gets nothing. The
+        /// own key always may.
+        std::vector<std::string> clients{};
+        /// File with the key that all programs of a lab share to authenticate beacons. Empty: they are plain.
+        std::string session_key{};
+        bool operator==(const security_section&) const = default;
+    } security;
+
     struct log_section {
         /// trace|debug|info|warn|error|off; auto: warn in a library context, info in the stream-* programs.
         std::string level = "auto";

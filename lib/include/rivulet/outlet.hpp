@@ -51,6 +51,7 @@ struct outlet_stats {
     std::uint64_t consumers = 0;         ///< consumers there ever were
     std::uint64_t kicked = 0;            ///< consumers disconnected for being too slow
     std::uint64_t ignored = 0;           ///< malformed or unknown messages received
+    std::uint64_t refused = 0;           ///< connections that proved no key that is let in ([security])
     std::vector<consumer_stats> current; ///< those connected now
 };
 

@@ -8,6 +8,7 @@
 #include <rivulet/error.hpp>
 #include <rivulet/frames.hpp>
 #include <rivulet/inlet.hpp>
+#include <rivulet/keys.hpp>
 #include <rivulet/metadata.hpp>
 #include <rivulet/options.hpp>
 #include <rivulet/outlet.hpp>

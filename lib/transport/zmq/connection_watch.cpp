@@ -2,6 +2,7 @@
 
 #include "platform/futex.hpp"
 #include "platform/unique_fd.hpp"
+#include "transport/zmq/zmq_security.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,8 +12,9 @@
 
 namespace rivulet::transport::zmq {
 
-connection_watch::connection_watch(const zmq_runtime& runtime, zmq_socket& watched)
-    : monitor_(runtime, watched, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED) {}
+connection_watch::connection_watch(const zmq_runtime& runtime, zmq_socket& watched, bool curve)
+    : monitor_(runtime, watched, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | refusal_events),
+      curve_(curve) {}
 
 void connection_watch::drain() {
     for (int event = 0, fd = -1; monitor_.next(event, fd);) {
@@ -22,6 +24,11 @@ void connection_watch::drain() {
             live_.erase(fd);
         else if (event == ZMQ_EVENT_CLOSED)
             listener_closed_ = true;
+        else if (const std::string_view why = refusal_by_us(event, fd, curve_); !why.empty()) {
+            ++refused_;
+            last_refusal_ = why;
+            refusal_certain_ = event != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include "transport/zmq/zmq_runtime.hpp"
 
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -20,8 +21,8 @@ struct connection {
 /// what is still listed after a dup was really duplicated. Threads: one at a time (the owner's lock).
 class connection_watch {
 public:
-    /// Before the socket is bound.
-    connection_watch(const zmq_runtime& runtime, zmq_socket& watched);
+    /// Before the socket is bound. @param curve it asks for keys.
+    connection_watch(const zmq_runtime& runtime, zmq_socket& watched, bool curve);
 
     int fd() const { return monitor_.fd(); } ///< readable when drain() may find something
     /// Reads all events; must happen regularly, as an unread monitor blocks libzmq.
@@ -33,6 +34,11 @@ public:
         for (const auto& [fd, serial] : live_)
             f(connection{fd, serial});
     }
+    /// Connections that were refused for their keys, since the beginning, and why the last one was.
+    std::uint64_t refused() const noexcept { return refused_; }
+    std::string_view last_refusal() const noexcept { return last_refusal_; }
+    /// It is certain that this was somebody with a wrong key, or none.
+    bool refusal_certain() const noexcept { return refusal_certain_; }
     bool alive(const connection& c) const noexcept { return c.serial != 0 && find(c.fd) == c; }
 
     enum class verdict : std::uint8_t {
@@ -54,6 +60,10 @@ private:
     std::unordered_map<int, std::uint64_t> live_;
     std::uint64_t next_serial_ = 1;
     bool listener_closed_ = false;
+    const bool curve_;
+    std::uint64_t refused_ = 0;
+    std::string_view last_refusal_;
+    bool refusal_certain_ = false;
 };
 
 } // namespace rivulet::transport::zmq

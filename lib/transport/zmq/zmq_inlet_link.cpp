@@ -2,6 +2,7 @@
 
 #include "transport/io_context.hpp"
 #include "transport/zmq/zmq_bind.hpp"
+#include "transport/zmq/zmq_security.hpp"
 #include "wire/zmq_parts.hpp"
 
 #include <rivulet/error.hpp>
@@ -46,7 +47,7 @@ std::unique_ptr<inlet_link> connect(const transport::endpoint& where, const inle
 
 zmq_inlet_link::zmq_inlet_link(const transport::endpoint& where, const inlet_environment& environment)
     : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()), address_(zmq_address(where)),
-      socket_(*runtime_, ZMQ_SUB), monitor_(*runtime_, socket_, ZMQ_EVENT_DISCONNECTED),
+      socket_(*runtime_, ZMQ_SUB), monitor_(*runtime_, socket_, ZMQ_EVENT_DISCONNECTED | refusal_events),
       poller_(::epoll_create1(EPOLL_CLOEXEC)), pause_(first_pause) {
     socket_.set(ZMQ_RCVHWM, 64);
     socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(environment.max_frame + frame_overhead));
@@ -55,6 +56,7 @@ zmq_inlet_link::zmq_inlet_link(const transport::endpoint& where, const inlet_env
     socket_.set(ZMQ_CONNECT_TIMEOUT, connect_patience_ms);
     socket_.set(ZMQ_IPV6, needs_ipv6(where) ? 1 : 0);
     keep_alive(socket_, where);
+    secure_client(socket_, *environment.io->keys, where);
     say_hello();
     connect_socket();
     if (!connected_)
@@ -108,12 +110,29 @@ void zmq_inlet_link::reconnect(time_point) {
 }
 
 /// After all that had come was read: what the monitor says is about what follows.
-void zmq_inlet_link::check_connection() {
+void zmq_inlet_link::check_connection(time_point now) {
     bool lost = false;
-    for (int event = 0, fd = -1; monitor_.next(event, fd);)
-        lost = true;
+    bool refused = false;
+    for (int event = 0, value = -1; monitor_.next(event, value);) {
+        lost |= event == ZMQ_EVENT_DISCONNECTED;
+        if ((event & refusal_events) == 0)
+            continue;
+        if (const std::string_view why = refusal_of_us(event, value, environment_.io->keys->curve()); !why.empty())
+            refusal_.store(why.data(), std::memory_order_release);
+        // libzmq gives the endpoint up after these.
+        refused |= event != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+    }
+    if (refused)
+        environment_.io->log->warn("connection_refused", {{"endpoint", address_}}, trouble());
     if (lost && greeted_ && !ended_)
         start_over();
+    if (refused && !ended_)
+        try_again(now);
+}
+
+std::string zmq_inlet_link::trouble() const {
+    const char* const why = refusal_.load(std::memory_order_acquire);
+    return why == nullptr ? "" : why;
 }
 
 /// Whoever answers there is not whom we look for.
@@ -150,7 +169,7 @@ bool zmq_inlet_link::pump(time_point now, std::size_t max_frames) {
         }
         if (!message_.receive(socket_.get())) {
             if (i == 0)
-                check_connection();
+                check_connection(now);
             return false;
         }
         pumped += message_.size() == 0 ? 0 : message_.part(message_.size() - 1).size();
@@ -190,6 +209,7 @@ void zmq_inlet_link::handle_info(time_point now) {
     if (greeted_ && info.info.uid == uid_)
         return start_over(); // it had lost us, and we did not know what to ask for
     greeted_ = true;
+    refusal_.store(nullptr, std::memory_order_release);
     uid_ = info.info.uid;
     switch (environment_.sink->on_greeting(info, *next, nullptr)) {
     case greeting_answer::go_on: pause_ = first_pause; return;

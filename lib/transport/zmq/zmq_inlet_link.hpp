@@ -6,6 +6,7 @@
 #include "transport/zmq/zmq_runtime.hpp"
 #include "wire/frame.hpp"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ public:
     int fd() const noexcept override { return poller_.get(); }
     bool pump(time_point now, std::size_t max_frames) override;
     time_point next_turn() const noexcept override { return retry_at_; }
+    std::string trouble() const override;
     void reconnect(time_point now) override;
     void close() override;
 
@@ -55,7 +57,7 @@ private:
     void disconnect_socket();
     void say_hello();
     void start_over();
-    void check_connection();
+    void check_connection(time_point now);
     void try_again(time_point now);
     void handle(time_point now);
     void handle_data();
@@ -74,6 +76,7 @@ private:
     std::string uid_;              ///< of the outlet that greeted last
     bool connected_ = false;       ///< libzmq has the address, whether or not it reached it
     bool ended_ = false;
+    std::atomic<const char*> refusal_{nullptr}; ///< why the other side does not have us; a literal
     time_point retry_at_ = time_point::max();
     std::chrono::milliseconds pause_{};
     message message_;

@@ -3,6 +3,7 @@
 #include "platform/tsan.hpp"
 #include "transport/io_context.hpp"
 #include "transport/zmq/zmq_bind.hpp"
+#include "transport/zmq/zmq_security.hpp"
 
 #include <rivulet/clock.hpp>
 #include <rivulet/error.hpp>
@@ -32,10 +33,11 @@ std::unique_ptr<outlet_link> listen(const transport::endpoint& where, const outl
 zmq_outlet_link::zmq_outlet_link(const transport::endpoint& where, const outlet_environment& environment)
     : environment_(environment), runtime_(environment.io->backend<zmq_runtime>()),
       signal_(std::make_shared<release_signal>(environment.io->io, *this, environment.drains)),
-      socket_(*runtime_, ZMQ_XPUB), watch_(*runtime_, socket_) {
+      socket_(*runtime_, ZMQ_XPUB), watch_(*runtime_, socket_, environment.io->keys->curve()) {
     try {
-        configure(where);
-        bind(where);
+        transport::endpoint here = where;
+        configure(here);
+        bind(std::move(here));
     } catch (...) {
         signal_->detach();
         watch_.stop(socket_);
@@ -52,24 +54,24 @@ zmq_outlet_link::zmq_outlet_link(const transport::endpoint& where, const outlet_
 
 zmq_outlet_link::~zmq_outlet_link() { close(time_point::min()); }
 
-void zmq_outlet_link::configure(const transport::endpoint& where) {
+void zmq_outlet_link::configure(transport::endpoint& where) {
     socket_.set(ZMQ_XPUB_VERBOSER, 1);
     // Nothing is ever dropped inside libzmq: what is in flight is bounded by each lane's window.
     socket_.set(ZMQ_SNDHWM, 0);
     socket_.set(ZMQ_RCVHWM, 16);
-    socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(max_message_bytes));
+    socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(max_message_bytes + curve_overhead));
     socket_.set(ZMQ_HANDSHAKE_IVL, 5000);
     socket_.set(ZMQ_BACKLOG, 1024);
     keep_alive(socket_, where);
+    secure_server(socket_, *environment_.io->keys, where);
 }
 
-void zmq_outlet_link::bind(const transport::endpoint& where) {
-    transport::endpoint actual = where;
-    guard_ = guard_path(actual);
-    actual.port = zmq::bind(socket_, actual, environment_.io->settings.ports);
+void zmq_outlet_link::bind(transport::endpoint where) {
+    guard_ = guard_path(where);
+    where.port = zmq::bind(socket_, where, environment_.io->settings.ports);
     if (where.wildcard_host())
-        actual.host = "127.0.0.1";
-    endpoint_ = actual.to_string();
+        where.host = "127.0.0.1";
+    endpoint_ = where.to_string();
 }
 
 /// Sends what is left and the end; true when all consumers have it.
@@ -89,11 +91,13 @@ bool zmq_outlet_link::finish_up(time_point now) {
         if (!lane.ended) {
             send_status(lane, wire::frame_kind::end, now);
             lane.ended = true;
-            if (lane.plain)
-                send_plain_tail();
+            if (lane.plain) // an encrypted one is released before what is before it has been written
+                plain_tails_ = environment_.io->keys->curve() ? 2 : 1;
         }
+        for (; lane.plain && plain_tails_ > 0 && lane.flow->in_flight() == 0; --plain_tails_)
+            send_plain_tail();
         // An inlet answers the end by giving up its token; of plain subscribers we see only what libzmq released.
-        if (!lane.plain || lane.flow->in_flight() > 0)
+        if (!lane.plain || plain_tails_ > 0 || lane.flow->in_flight() > 0)
             done = false;
     });
     return done;
@@ -169,6 +173,7 @@ void zmq_outlet_link::on_turn(time_point now) {
         if (pump(now, 4))
             environment_.io->io.post(*this);
         rest(now);
+        tell_refusals();
     }
     environment_.drains->changed(); // who left, or was shut down, is not waited for any more
     deliver_events();
@@ -215,6 +220,17 @@ void zmq_outlet_link::send_keep_alives(time_point now) {
     });
 }
 
+/// Who was refused before he was a consumer. The log limits repeats.
+void zmq_outlet_link::tell_refusals() {
+    const std::uint64_t refused = watch_.refused();
+    if (refused == refusals_told_)
+        return;
+    refusals_told_ = refused;
+    environment_.io->log->log(watch_.refusal_certain() ? platform::log_level::warn : platform::log_level::info,
+                              "connection_refused", {{"endpoint", endpoint_}, {"refused", refused}},
+                              "refused a connection: " + std::string(watch_.last_refusal()));
+}
+
 void zmq_outlet_link::tell(consumer_event::kind what, const consumer_lane& lane) {
     events_.push_back({what, lane.id, lane.name, lane.address, endpoint_, next_sequence()});
 }
@@ -246,6 +262,7 @@ void zmq_outlet_link::add_stats(outlet_stats& stats) const {
     stats.dropped += gone_.dropped;
     stats.kicked += gone_.kicked;
     stats.ignored += gone_.ignored;
+    stats.refused += watch_.refused();
     stats.consumers += gone_.consumers + lanes_.size();
     for (const auto& [token, lane] : lanes_) {
         stats.current.push_back({lane->id, lane->name, lane->address, endpoint_, lane->sent(), lane->dropped(),

@@ -53,8 +53,9 @@ private:
         bool plain;
     };
 
-    void bind(const transport::endpoint& where);
-    void configure(const transport::endpoint& where);
+    void bind(transport::endpoint where);
+    void configure(transport::endpoint& where);
+    void tell_refusals();
 
     // Subscriptions.
     void read_subscriptions(time_point now);
@@ -110,6 +111,7 @@ private:
     mutable std::mutex mutex_;
     zmq_socket socket_;
     connection_watch watch_;
+    std::uint64_t refusals_told_ = 0; ///< of watch_.refused(), in the log
     int socket_fd_ = -1;
     int watch_fd_ = -1;
     std::map<wire::token, std::unique_ptr<consumer_lane>> lanes_;
@@ -117,6 +119,7 @@ private:
     std::map<wire::token, wire::hello> hellos_;                          ///< said before their token
     std::map<std::pair<int, std::uint64_t>, std::uint32_t> plain_peers_; ///< (fd, serial) -> subscriptions
     std::map<std::pair<int, std::uint64_t>, std::uint32_t> topics_;      ///< subscriptions a connection made
+    int plain_tails_ = 0;                                                ///< still to be sent, at the end
     time_point plain_info_due_ = time_point::max();
     time_point plain_info_sent_ = time_point::min();
     time_point plain_stalled_since_ = time_point::max();

@@ -1,6 +1,9 @@
 #include "transport/zmq/zmq_runtime.hpp"
 
 #include "platform/limits.hpp"
+#include "transport/io_context.hpp"
+#include "transport/zmq/zap_handler.hpp"
+#include "transport/zmq/zmq_security.hpp"
 
 #include <rivulet/error.hpp>
 
@@ -22,18 +25,32 @@ std::string monitor_name() {
 
 } // namespace
 
-zmq_runtime::zmq_runtime(const config& settings) : context_(::zmq_ctx_new()), owner_pid_(::getpid()) {
+zmq_runtime::zmq_runtime(const io_context& io) : context_(::zmq_ctx_new()), owner_pid_(::getpid()) {
     if (!context_)
         throw error(errc::system, "ZeroMQ: cannot make a context: " + last_reason());
     platform::raise_fd_limit();
-    ::zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, static_cast<int>(settings.zmq.max_sockets));
+    ::zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, static_cast<int>(io.settings.zmq.max_sockets));
     ::zmq_ctx_set(context_, ZMQ_IO_THREADS, 1);
     ::zmq_ctx_set(context_, ZMQ_BLOCKY, 0);
+    if (!io.keys->curve())
+        return;
+    try {
+        require_curve();
+        zap_ = std::make_unique<zap_handler>(*this, io.keys, io.log);
+    } catch (...) {
+        ::zmq_ctx_term(context_);
+        throw;
+    }
 }
 
 zmq_runtime::~zmq_runtime() {
-    if (owner_pid_ == ::getpid()) // a forked child has none of its threads
-        ::zmq_ctx_term(context_);
+    if (owner_pid_ != ::getpid()) { // a forked child has none of its threads
+        (void)zap_.release();
+        return;
+    }
+    ::zmq_ctx_shutdown(context_);
+    zap_.reset();
+    ::zmq_ctx_term(context_);
 }
 
 std::string last_reason() { return ::zmq_strerror(::zmq_errno()); }
@@ -85,19 +102,19 @@ socket_monitor::socket_monitor(const zmq_runtime& runtime, zmq_socket& watched, 
         throw error(errc::system, "ZeroMQ: cannot monitor a socket: " + last_reason());
 }
 
-bool socket_monitor::next(int& event, int& fd) {
+bool socket_monitor::next(int& event, int& value) {
     zmq_msg_t part;
     ::zmq_msg_init(&part);
     const bool got = ::zmq_msg_recv(&part, events_.get(), ZMQ_DONTWAIT) >= 0;
     if (got) {
         std::uint16_t what = 0;
-        std::int32_t value = -1;
-        if (::zmq_msg_size(&part) == sizeof what + sizeof value) {
+        std::int32_t with = -1;
+        if (::zmq_msg_size(&part) == sizeof what + sizeof with) {
             std::memcpy(&what, ::zmq_msg_data(&part), sizeof what);
-            std::memcpy(&value, static_cast<const char*>(::zmq_msg_data(&part)) + sizeof what, sizeof value);
+            std::memcpy(&with, static_cast<const char*>(::zmq_msg_data(&part)) + sizeof what, sizeof with);
         }
         event = what;
-        fd = value;
+        value = with;
         while (::zmq_msg_more(&part) && ::zmq_msg_recv(&part, events_.get(), 0) >= 0) {
         }
     }

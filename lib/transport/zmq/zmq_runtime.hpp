@@ -1,19 +1,26 @@
 #pragma once
 
-#include <rivulet/config.hpp>
-
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <zmq.h>
 
+namespace rivulet::transport {
+class io_context;
+}
+
 namespace rivulet::transport::zmq {
 
-/// The libzmq context of one rivulet context: one I/O thread, so that monitor events come in order.
+class zap_handler;
+
+/// The libzmq context of one rivulet context: one I/O thread, so that monitor events come in order. Where there are
+/// keys, also what answers for who may connect.
 class zmq_runtime {
 public:
-    explicit zmq_runtime(const config& settings);
+    /// @throws error system; not_supported: there are keys, but this libzmq has no CURVE.
+    explicit zmq_runtime(const io_context& io);
     ~zmq_runtime();
     zmq_runtime(const zmq_runtime&) = delete;
     zmq_runtime& operator=(const zmq_runtime&) = delete;
@@ -22,6 +29,7 @@ public:
 private:
     void* context_;
     int owner_pid_;
+    std::unique_ptr<zap_handler> zap_;
 };
 
 /// A libzmq socket with ZMQ_LINGER = 0 from its first moment; closed with its owner.
@@ -54,7 +62,8 @@ public:
 
     int fd() const { return events_.get_int(ZMQ_FD); } ///< readable when next() may find something
     /// Takes one event, if there is one. Must happen regularly, as an unread monitor blocks libzmq.
-    bool next(int& event, int& fd);
+    /// `value` is a descriptor, or the reason of a failed handshake.
+    bool next(int& event, int& value);
     /// Before the watched socket is closed.
     void stop(zmq_socket& watched);
 

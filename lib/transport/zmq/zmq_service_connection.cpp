@@ -2,6 +2,7 @@
 
 #include "transport/io_context.hpp"
 #include "transport/zmq/zmq_bind.hpp"
+#include "transport/zmq/zmq_security.hpp"
 
 #include <sys/epoll.h>
 #include <zmq.h>
@@ -35,10 +36,11 @@ zmq_service_connection::zmq_service_connection(const endpoint& where, io_context
     socket_.set(ZMQ_IMMEDIATE, 1);
     socket_.set(ZMQ_SNDHWM, high_water);
     socket_.set(ZMQ_RCVHWM, high_water);
-    socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(max_reply_bytes));
+    socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(max_reply_bytes) + curve_overhead);
     socket_.set(ZMQ_HANDSHAKE_IVL, handshake_ms);
     socket_.set(ZMQ_IPV6, where.ipv6_literal() ? 1 : 0);
     keep_alive(socket_, where);
+    secure_client(socket_, *io.keys, where);
 }
 
 void zmq_service_connection::start(const endpoint& where) {
@@ -80,7 +82,9 @@ bool zmq_service_connection::send(std::vector<std::byte> frame) {
 
 /// What the monitor has to say: the new phase.
 zmq_service_connection::phase zmq_service_connection::read_events() {
-    for (int event = 0, fd = -1; monitor_.next(event, fd);) {
+    for (int event = 0, value = -1; monitor_.next(event, value);) {
+        if ((event & refusal_events) != 0 && refusal_.empty())
+            refusal_ = refusal_of_us(event, value, io_.keys->curve());
         if (event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
             phase_ = phase::broken;
         else if (phase_ == phase::connecting)
@@ -141,7 +145,9 @@ void zmq_service_connection::on_turn(platform::time_point) {
         io_.io.unwatch(monitor_.fd());
         io_.io.unwatch(socket_.get_int(ZMQ_FD));
     }
-    sink_.on_broken(was_open_ ? "the other side closed the connection" : "nobody answers there");
+    sink_.on_broken(was_open_          ? "the other side closed the connection"
+                    : refusal_.empty() ? "nobody answers there"
+                                       : refusal_);
 }
 
 } // namespace rivulet::transport::zmq

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 namespace rivulet::transport::zmq {
 
@@ -44,7 +45,8 @@ private:
     socket_monitor monitor_;
     phase phase_ = phase::connecting;
     bool was_open_ = false;
-    bool told_ = false; ///< on_broken was called; I/O thread
+    std::string_view refusal_; ///< why it never opened, if the other side said so
+    bool told_ = false;        ///< on_broken was called; I/O thread
 };
 
 } // namespace rivulet::transport::zmq

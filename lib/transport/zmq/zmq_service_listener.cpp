@@ -3,11 +3,13 @@
 #include "platform/tsan.hpp"
 #include "transport/io_context.hpp"
 #include "transport/zmq/zmq_bind.hpp"
+#include "transport/zmq/zmq_security.hpp"
 #include "wire/service_frame.hpp"
 
 #include <algorithm>
 #include <sys/epoll.h>
 #include <tuple>
+#include <utility>
 #include <zmq.h>
 
 namespace rivulet::transport::zmq {
@@ -79,15 +81,16 @@ std::shared_ptr<service_listener> listen_service(const endpoint& where, io_conte
 
 zmq_service_listener::zmq_service_listener(const transport::endpoint& where, io_context& io, request_sink& sink)
     : io_(io), sink_(sink), runtime_(io.backend<zmq_runtime>()), socket_(*runtime_, ZMQ_ROUTER),
-      watch_(*runtime_, socket_) {
+      watch_(*runtime_, socket_, io.keys->curve()) {
     try {
         socket_.set(ZMQ_SNDHWM, replies_high_water);
         socket_.set(ZMQ_RCVHWM, requests_high_water);
-        socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(wire::max_request_bytes));
+        socket_.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(wire::max_request_bytes) + curve_overhead);
         socket_.set(ZMQ_HANDSHAKE_IVL, handshake_ms);
         socket_.set(ZMQ_BACKLOG, 1024);
         keep_alive(socket_, where);
         transport::endpoint actual = where;
+        secure_server(socket_, *io.keys, actual);
         guard_ = guard_path(actual);
         actual.port = bind(socket_, actual, io.settings.ports);
         endpoint_ = actual.to_string();
@@ -161,6 +164,10 @@ bool zmq_service_listener::receive(request& out, time_point now) {
 /// then whoever has been quiet for longest.
 void zmq_service_listener::limit_connections(time_point now) {
     watch_.drain();
+    if (const std::uint64_t refused = watch_.refused(); refused != std::exchange(refusals_told_, refused))
+        io_.log->log(watch_.refusal_certain() ? platform::log_level::warn : platform::log_level::info,
+                     "connection_refused", {{"endpoint", endpoint_}, {"refused", refused}},
+                     "refused a connection: " + std::string(watch_.last_refusal()));
     std::erase_if(connections_, [this](const auto& entry) {
         return !watch_.alive({entry.first.first, entry.first.second});
     });

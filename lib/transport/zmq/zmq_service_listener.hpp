@@ -63,6 +63,7 @@ private:
     std::mutex mutex_;
     zmq_socket socket_;
     connection_watch watch_;
+    std::uint64_t refusals_told_ = 0;   ///< of watch_.refused(), in the log
     std::map<std::string, peer> peers_; ///< by routing id
     std::map<asker, std::string> routes_;
     std::map<std::pair<int, std::uint64_t>, activity> connections_; ///< by descriptor and serial

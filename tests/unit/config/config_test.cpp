@@ -74,7 +74,7 @@ TEST(Config, UnknownKeyNamesFileLineKeyAndTheNearest) {
 TEST(Config, UnknownSectionIsNamed) {
     EXPECT_EQ(refusal("\n[tunning]\n"), "lab.toml:2: [tunning]: unknown section, did you mean [tuning]?");
     EXPECT_EQ(refusal("[colours]\n"), "lab.toml:1: [colours]: unknown section; sections: session, ports, discovery, "
-                                      "tuning, zmq, sockopts, posix, log");
+                                      "tuning, zmq, sockopts, posix, security, log");
     EXPECT_EQ(refusal("watchdog = '1s'\n"), "lab.toml:1: watchdog stands outside its section; put it below [tuning]");
     EXPECT_EQ(refusal("tuning = 3\n"), "lab.toml:1: tuning is a section; write [tuning] on a line of its own");
     EXPECT_EQ(refusal("[[tuning]]\n"), "lab.toml:1: tuning is a section; write [tuning] on a line of its own");

@@ -156,6 +156,22 @@ TEST(Endpoint, UnknownSchemesGetAHint) {
     expect_refused(" zmq+tcp://h:5000", "write zmq+tcp://");
 }
 
+TEST(Endpoint, AZmqOneMaySayWhichKeyItsOutletHas) {
+    for (const char* text : {"zmq+tcp://h:5000?key=0123456789abcdef", "zmq+tcp://[::1]:1?key=0123456789abcdef",
+                             "zmq+ipc:///run/x?key=0123456789abcdef"}) {
+        const endpoint got = parse_endpoint(text, endpoint_use::connect);
+        EXPECT_EQ(got.key, "0123456789abcdef");
+        EXPECT_EQ(got.to_string(), text);
+    }
+    EXPECT_EQ(listen("zmq+tcp://*:*?key=0123456789abcdef").port, 0);
+    EXPECT_EQ(listen("posix+unix:///run/x?key=0123456789abcdef").path, "/run/x?key=0123456789abcdef");
+    for (const char* text :
+         {"zmq+tcp://h:5000?key=", "zmq+tcp://h:5000?key=0123", "zmq+tcp://h:5000?key=0123456789ABCDEF",
+          "zmq+tcp://h:5000?key=0123456789abcdefa", "zmq+tcp://h?key=0123456789abcdef",
+          "zmq+tcp://h:5000?kay=0123456789abcdef", "posix+tcp://h:5000?key=0123456789abcdef"})
+        EXPECT_THROW(listen(text), error) << text;
+}
+
 TEST(Endpoint, WhatIsWrittenIsReadBack) {
     for (const char* text : {"zmq+tcp://*:*", "zmq+tcp://*:5000", "zmq+tcp://[::]:*", "zmq+tcp://[::1]:1",
                              "zmq+tcp://h:5000", "zmq+ipc:///run/x", "zmq+ipc://*", "inproc://x", "posix+tcp://h:5000",

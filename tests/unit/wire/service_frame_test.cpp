@@ -194,13 +194,15 @@ TEST(ServiceReply, ControlAndInfoCarryTheirBytes) {
 }
 
 TEST(ServiceReply, StatsRoundTripAsFarAsTheyGo) {
-    outlet_stats stats{.pushed = 1, .sent = 2, .dropped = 3, .consumers = 4, .kicked = 5, .ignored = 6, .current = {}};
+    outlet_stats stats{
+        .pushed = 1, .sent = 2, .dropped = 3, .consumers = 4, .kicked = 5, .ignored = 6, .refused = 7, .current = {}};
     stats.current.resize(max_stats_consumers + 5, {"id", "name", "address", "link", 7, 8, 9});
     const auto frame = encode_stats_reply(9, stats);
     service_reply got;
     ASSERT_EQ(decode_reply(frame, no_limit, got), frame_error::none);
     EXPECT_EQ(got.stats.pushed, 1u);
     EXPECT_EQ(got.stats.ignored, 6u);
+    EXPECT_EQ(got.stats.refused, 7u);
     ASSERT_EQ(got.stats.current.size(), max_stats_consumers);
     EXPECT_EQ(got.stats.current.back().link, "link");
     EXPECT_EQ(got.stats.current.back().lag, 9u);
