@@ -59,11 +59,11 @@ rivulet_jobs() {
     [ "$cores" -le "$memory" ] && echo "$cores" || echo "$memory"
 }
 
-# rivulet_build PRESET: configures (quietly, unless that fails) and builds.
+# rivulet_build PRESET [ARGUMENTS FOR CMAKE]: configures (quietly, unless that fails) and builds.
 rivulet_build() {
     local log
     log=$(mktemp)
-    if ! cmake --preset "$1" >"$log" 2>&1; then
+    if ! cmake --preset "$@" >"$log" 2>&1; then
         cat "$log" >&2
         rm -f "$log"
         return 1

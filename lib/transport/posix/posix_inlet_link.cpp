@@ -148,6 +148,11 @@ void posix_inlet_link::lost(time_point now) {
 // --- receiving ------------------------------------------------------------------------------------------------------
 
 bool posix_inlet_link::pump(time_point now, std::size_t max_frames) {
+    may_sleep_ = false;
+    return receive(now, max_frames);
+}
+
+bool posix_inlet_link::receive(time_point now, std::size_t max_frames) {
     if (phase_ == phase::done)
         return false;
     if (phase_ == phase::waiting) {
@@ -189,8 +194,7 @@ bool posix_inlet_link::pump_asleep(time_point now, time_point until, std::size_t
     if (phase_ != phase::open || !sleep_at_most(until == time_point::max() ? forever : until - now))
         return false;
     may_sleep_ = true;
-    pump(now, max_frames);
-    may_sleep_ = false;
+    receive(now, max_frames);
     return pumped_ > 0;
 }
 

@@ -38,6 +38,7 @@ private:
     void opened(time_point now);
     void lost(time_point now);
     void watch(std::uint32_t events);
+    bool receive(time_point now, std::size_t max_frames);
     void replace_socket(platform::unique_fd fresh);
     bool sleep_at_most(std::chrono::nanoseconds longest);
     int receive_flags() const noexcept;
